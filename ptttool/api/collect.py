@@ -15,7 +15,7 @@ from ptttool._version import __version__
 from ptttool.doctor.facts import look
 from ptttool.documents import document
 from ptttool.errors import PtttoolError
-from ptttool.machine.collect.archive import Contents
+from ptttool.machine.collect.archive import Contents, part_of
 from ptttool.machine.collect.recorder import RecorderSource
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, read_machine
@@ -174,14 +174,15 @@ class Collected:
     def described(self, file: str | None = None, size: int | None = None) -> Collection:
         """Return what is in the archive, or would be."""
         parts: dict[str, list[int]] = {}
-        for entry in self._contents.entries:
-            parts.setdefault(entry.part, []).append(entry.size)
+        sizes = {path: len(data) for path, data in sorted(self._contents.files.items())}
+        for path, length in sizes.items():
+            parts.setdefault(part_of(path), []).append(length)
         return Collection(
             self._origin,
             file,
             size,
-            [CollectedPart(name, len(sizes), sum(sizes)) for name, sizes in parts.items()],
-            [CollectedFile(entry.path, entry.size) for entry in self._contents.entries],
+            [CollectedPart(name, len(found), sum(found)) for name, found in parts.items()],
+            [CollectedFile(path, length) for path, length in sizes.items()],
             [RefusedFile(path, os.strerror(number)) for path, number in self._contents.refused.items()],
             self.left_out,
         )

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ptttool._version import __version__
 from ptttool.api.recording import open as open_recording
 from ptttool.doctor.contract import Status
 from ptttool.doctor.examine import examine
 from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
 from ptttool.files.atomic import output_file
 from ptttool.machine.discovery import open_source, read_machine
-from ptttool.metrics.machine import doctor_samples, info, journal_samples, machine_samples
+from ptttool.metrics.catalogue import INFO
+from ptttool.metrics.machine import add_doctor, add_journal, add_machine
 from ptttool.metrics.model import Samples
-from ptttool.metrics.recordings import ANALYSES, recording_samples
+from ptttool.metrics.recordings import ANALYSES, add_recording
 from ptttool.metrics.text import openmetrics_text, prometheus_text
 from ptttool.perfdata.problems import damage_of
 from ptttool.pipeline.analyzing.ask import ask_of, run
@@ -93,13 +95,13 @@ def machine_metrics(sysfs: str | Path | None = None, *, demo: bool = False, doct
     1
     """
     source = open_source(sysfs, demo)
-    samples = info()
-    samples.extend(machine_samples(read_machine(source, tune=True)))
-    samples.extend(journal_samples(source))
+    samples = _with_version()
+    add_machine(samples, read_machine(source, tune=True))
+    add_journal(samples, source)
     if doctor:
         found = examine(source)
         checks = {answer.check: str(answer.status) for answer in found.answers}
-        samples.extend(doctor_samples(checks, [str(status) for status in Status], found.works))
+        add_doctor(samples, checks, [str(status) for status in Status], found.works)
     return Metrics(samples)
 
 
@@ -131,7 +133,7 @@ def recording_metrics(paths: str | Path | Sequence[str | Path], *, jobs: int = 1
     if len(files) > MOST_RECORDINGS:
         message = f"{len(files)} recordings would be too many series: at most {MOST_RECORDINGS}"
         raise UsageError(message, hint="write the newest ones, or ask with 'ptttool analyze'", code="too-many-recordings")
-    samples = info()
+    samples = _with_version()
     errors: list[PtttoolError] = []
     with workers_for(files, jobs) as workers:
         for path in files:
@@ -146,8 +148,14 @@ def recording_metrics(paths: str | Path | Sequence[str | Path], *, jobs: int = 1
                 failure = error
             if failure is not None:
                 errors.append(failure)
-            samples.extend(recording_samples(path, results, whole=failure is None, size=_size(path)))
+            add_recording(samples, path, results, whole=failure is None, size=_size(path))
     return Metrics(samples, tuple(errors))
+
+
+def _with_version() -> Samples:
+    samples = Samples()
+    samples.add(INFO, 1, version=__version__)
+    return samples
 
 
 def _size(path: str) -> int | None:

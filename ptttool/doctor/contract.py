@@ -13,6 +13,7 @@ from ptttool.registry import Registry
 
 if TYPE_CHECKING:
     from ptttool.doctor.facts import Facts
+    from ptttool.machine.model import PttDevice
 
 OK_CODE = "ok"
 NOT_RECORDED = "not-recorded"
@@ -148,6 +149,36 @@ def check(name: str, *, order: int, needed: bool = True) -> Callable[[Run], Chec
     """Make a function a check and register it; the parameters are those of :class:`Check`."""
 
     def register(run: Run) -> Check:
+        return CHECKS.add(name, Check(name, order, run, needed))
+
+    return register
+
+
+def device_check(
+    name: str, *, order: int, that: str, fine: Callable[[Facts], str], recorded: str | None = None, needed: bool = True
+) -> Callable[[Callable[[Facts, PttDevice], Iterable[Finding]]], Check]:
+    """Make a function that looks at one PTT device a check of all of them, and register it.
+
+    Parameters
+    ----------
+    name, order, needed
+        As for :class:`Check`.
+    that : str
+        What is said of a machine without any, after "no PTT device".
+    fine : Callable
+        Says that nothing was found.
+    recorded : str, optional
+        What recorded machines do not hold; by default they can be looked at, too.
+    """
+
+    def register(look: Callable[[Facts, PttDevice], Iterable[Finding]]) -> Check:
+        def run(facts: Facts) -> list[Finding]:
+            if recorded is not None and not facts.live:
+                return [not_recorded(recorded)]
+            if not facts.devices:
+                return [unknown("no-device", f"no PTT device {that}")]
+            return [found for device in facts.devices for found in look(facts, device)] or [ok(fine(facts))]
+
         return CHECKS.add(name, Check(name, order, run, needed))
 
     return register

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.capture.checks.host import Host, gather
 from ptttool.capture.event.build import TraceRequest, build
@@ -35,8 +36,7 @@ _PATCH_LEVELS = (
 _RELEASE = re.compile(r"[\w.+~-]{1,200}", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True, dict=True):
     """What is known of a machine.
 
     Parameters
@@ -64,7 +64,7 @@ class Facts:
     aux_size: int = DEFAULT_AUX_SIZE
     output: Path = Path("perf.data")
     explanation: str | None = None
-    _memory: dict[str, bytes | None] = field(default_factory=dict, repr=False, compare=False)
+    _memory: dict[str, bytes | None] = {}
 
     @property
     def live(self) -> bool:
@@ -141,16 +141,12 @@ class Facts:
                 return "/proc/config.gz", zlib.decompressobj(31).decompress(packed, MAX_CONFIG_BYTES).decode("utf-8", "replace")
             except zlib.error:
                 pass
-        for path in self._config_paths():
+        paths = ("/boot/config-{}", "/lib/modules/{}/config", "/lib/modules/{}/build/.config")
+        for path in (path.format(self.release) for path in paths if self.release is not None):
             text = self.content(path, MAX_CONFIG_BYTES)
             if text is not None:
                 return path, text.decode("utf-8", "replace")
         return None
-
-    def _config_paths(self) -> tuple[str, ...]:
-        if self.release is None:
-            return ()
-        return (f"/boot/config-{self.release}", f"/lib/modules/{self.release}/config", f"/lib/modules/{self.release}/build/.config")
 
     @cached_property
     def module_file(self) -> bool | None:
@@ -207,7 +203,7 @@ def look(
     machine = read_machine(source, tune=False)
     devices, explanation = machine.devices, None
     if device is not None and devices:
-        found = resolve_device(machine, device)
-        devices, explanation = (found.device,), found.explanation
+        chosen, explanation = resolve_device(machine, device)
+        devices = (chosen,)
     host = gather_host(source, output, ()) if source.live else None
     return Facts(source, machine, devices, host, aux_size, output, explanation)

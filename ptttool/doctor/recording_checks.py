@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ptttool.capture.checks.contract import CHECKS as RECORDING_CHECKS
 from ptttool.capture.checks.contract import Check as RecordingCheck
+from ptttool.capture.checks.host import Host
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.doctor.contract import CHECKS, Check, Finding, Status, not_recorded
 from ptttool.doctor.facts import Facts
 
-Fix = str | Callable[[Facts, Diagnostic], str | None] | None
+Fix = str | Callable[[Facts, Host, Diagnostic], str | None]
 
 # Names of the checks before a recording that are covered here.
-_covered: set[str] = set()
+_covered = {
+    "command",  # of a trace: it is not known here
+    "online-cpu",  # the doctor's check of CPUs looks at that
+}
 
 
 def recording_check(
@@ -21,12 +25,11 @@ def recording_check(
     *,
     order: int,
     what: str,
-    fine: Callable[[Facts], Finding],
     fixes: Mapping[str, Fix] | None = None,
     each_device: bool = False,
     needed: bool = True,
-) -> Check:
-    """Make a check before a recording a check of the doctor, and register it.
+) -> Callable[[Callable[[Facts, Host], Finding]], Check]:
+    """Make a check before a recording a check of the doctor, and register it; the function says what is fine where nothing is in the way.
 
     Parameters
     ----------
@@ -36,8 +39,6 @@ def recording_check(
         As for :class:`~ptttool.doctor.contract.Check`.
     what : str
         What it looks at; recorded machines do not hold that.
-    fine : Callable
-        Makes the finding where nothing is in the way.
     fixes : Mapping[str, Fix], optional
         Commands that mend what is found, by its code.
     each_device : bool
@@ -47,20 +48,16 @@ def recording_check(
     """
     _covered.add(name)
 
-    def run(facts: Facts) -> Iterator[Finding]:
-        if facts.host is None:
-            yield not_recorded(what)
-            return
-        found = list(_run(RECORDING_CHECKS.get(name), facts, fixes or {}, each_device=each_device))
-        yield from found or [fine(facts)]
+    def register(fine: Callable[[Facts, Host], Finding]) -> Check:
+        def run(facts: Facts) -> list[Finding]:
+            if facts.host is None:
+                return [not_recorded(what)]
+            found = findings_of(RECORDING_CHECKS.get(name), facts, facts.host, fixes or {}, each_device=each_device)
+            return [*found] or [fine(facts, facts.host)]
 
-    return CHECKS.add(name, Check(name, order, run, needed))
+        return CHECKS.add(name, Check(name, order, run, needed))
 
-
-# The command of a trace is not known here.
-_covered.add("command")
-# What the check of CPUs has looked at.
-_covered.add("online-cpu")
+    return register
 
 
 def other_checks() -> list[RecordingCheck]:
@@ -68,18 +65,13 @@ def other_checks() -> list[RecordingCheck]:
     return sorted((one for one in RECORDING_CHECKS if one.name not in _covered), key=lambda one: one.order)
 
 
-def findings_of(one: RecordingCheck, facts: Facts) -> Iterator[Finding]:
-    """Run a check before a recording on each device; the facts have a host."""
-    return _run(one, facts, {}, each_device=True)
-
-
-def _run(one: RecordingCheck, facts: Facts, fixes: Mapping[str, Fix], *, each_device: bool) -> Iterator[Finding]:
-    assert facts.host is not None
+def findings_of(one: RecordingCheck, facts: Facts, host: Host, fixes: Mapping[str, Fix], *, each_device: bool = True) -> Iterator[Finding]:
+    """Run a check before a recording: on each device, or once."""
     devices = facts.devices or facts.placeholders
     for device in devices if each_device else devices[:1]:
-        for found in one.run(facts.host, facts.plan(device)):
+        for found in one.run(host, facts.plan(device)):
             fix = fixes.get(found.code)
-            command = fix(facts, found) if callable(fix) else fix
+            command = fix(facts, host, found) if callable(fix) else fix
             status = Status.FAILED if found.severity is Severity.ERROR else Status.WARNING
             name = device.name if each_device and facts.devices else None
             exit_code = one.exception(found).exit_code

@@ -17,10 +17,10 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.budget import MAX_DEVICES, MAX_FILTERS
 from ptttool.machine.model import Machine, PciFunction, PciFunctions, PttDevice
-from ptttool.machine.old_kernels import ComputedFilters, match_pci
+from ptttool.machine.old_kernels import match_pci, with_filters
 from ptttool.machine.pci_functions import read_functions, readable
 from ptttool.machine.pmu import PMU_PREFIX
-from ptttool.machine.read_device import FOLDERS, explain_refusal, first_line, read_device
+from ptttool.machine.read_device import explain_refusal, first_line, read_device
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
@@ -105,9 +105,7 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
             reason = "gone" if error.errno in (errno.ENOENT, errno.ENODEV) else explain_refusal(error)
             shown = readable(path)
             diagnostics.append(Diagnostic(Severity.WARNING, "device-left-out", f"{shown}: listed, but {reason}: left out", where=shown))
-    devices = match_pci(source, devices, functions)
-    computed = ComputedFilters(functions)
-    devices = [device if _has_filters(source, device) else computed.of(device) for device in devices]
+    devices = with_filters(source, match_pci(source, devices, functions), functions)
     if sum(len(device.root_ports) + len(device.requesters) for device in devices) > MAX_FILTERS:
         raise over_budget(source.origin, "filters of the PTT devices", MAX_FILTERS, "filters", hint="is it a copy of a real machine?")
     # Where a device's function is not known (before 6.5), it may be any.
@@ -167,12 +165,3 @@ def _paths(source: Source) -> Iterator[str]:
 
 def _order(device: PttDevice) -> tuple[object, ...]:
     return (device.sicl is None, device.sicl, device.core, device.name)
-
-
-def _has_filters(source: Source, device: PttDevice) -> bool:
-    if device.filters:
-        return True
-    try:
-        return bool(set(FOLDERS.values()) & set(source.names(device.sysfs)))
-    except OSError:
-        return True

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus, format_ranges, parse_cpu_ranges
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PciFunctions, PttDevice
-from ptttool.machine.read_device import filter_value, first_line
+from ptttool.machine.read_device import FOLDERS, filter_value, first_line
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import is_bridge
 from ptttool.pci import PciAddress
@@ -60,108 +59,71 @@ def match_pci(source: Source, devices: Sequence[PttDevice], functions: Mapping[P
                 continue
             if cpus:
                 free.setdefault(cpus, []).append(address)
-    cpus_of = {device.name: format_cpus(device.cpus) for device in devices if device.pci is None}
-    alike = Counter(cpus_of.values())
-    candidates = {cpus: _Candidates.of(free.get(cpus, []), functions) for cpus in alike}
-    return [
-        device if device.pci is not None else _match_one(device, candidates[cpus_of[device.name]], alike[cpus_of[device.name]])
-        for device in devices
-    ]
+    alike = Counter(format_cpus(device.cpus) for device in devices if device.pci is None)
+    found = {cpus: _match(free.get(cpus, []), functions, count) for cpus, count in alike.items()}
+    return [device if device.pci is not None else _matched(device, *found[format_cpus(device.cpus)]) for device in devices]
 
 
-class _Candidates(Struct, frozen=True, dict=True):
-    """Functions that may be a device's.
-
-    Parameters
-    ----------
-    addresses : tuple of PciAddress
-        Their addresses, sorted.
-    names : tuple of str
-        The same as texts.
-    node : int or None
-        Their NUMA node; None where they differ.
-    """
-
-    addresses: tuple[PciAddress, ...]
-    names: list[str]
-    node: int | None
-
-    @classmethod
-    def of(cls, addresses: Sequence[PciAddress], functions: Mapping[PciAddress, PciFunction]) -> _Candidates:
-        nodes = {functions[address].numa_node for address in addresses}
-        return cls(tuple(addresses), [str(address) for address in addresses], nodes.pop() if len(nodes) == 1 else None)
-
-    @cached_property
-    def unknown(self) -> str:
-        """The message for a device that may be any of them."""
-        which = f": one of {', '.join(self.names)}" if self.names else ""
-        return f"this kernel does not link the PMU to its PCI function, so that its PCI address is unknown{which}"
+def _match(candidates: Sequence[PciAddress], functions: Mapping[PciAddress, PciFunction], alike: int) -> tuple[dict[str, Any], Diagnostic]:
+    """Return what is known of devices that may be any of the candidates, and why; `alike`: how many devices have these CPUs."""
+    nodes = {functions[address].numa_node for address in candidates}
+    names = [str(address) for address in candidates]
+    is_sure = len(candidates) == alike == 1
+    message = "this kernel does not link the PMU to its PCI function"
+    if is_sure:
+        message += f": {names[0]} is the only one with the same CPUs"
+    else:
+        message += ", so that its PCI address is unknown" + (f": one of {', '.join(names)}" if names else "")
+    known = {"pci": candidates[0] if is_sure else None, "numa_node": nodes.pop() if len(nodes) == 1 else None}
+    return known, Diagnostic(Severity.INFO, "pci-matched" if is_sure else "pci-unknown", message, details={"candidates": names})
 
 
-class ComputedFilters:
-    """The filters of devices without filter files.
+def _matched(device: PttDevice, known: Mapping[str, Any], why: Diagnostic) -> PttDevice:
+    return replace(device, **known, diagnostics=(*device.diagnostics, replace(why, where=device.name)))
+
+
+def with_filters(source: Source, devices: Sequence[PttDevice], functions: Mapping[PciAddress, PciFunction]) -> list[PttDevice]:
+    """Compute the filters of devices without filter files; each gets a diagnostic that says so.
 
     Which root ports belong to a device, the driver reads from a device register that sysfs does not show. It takes root ports of
     the PTT's PCI domain only, and a PCIe core is on one NUMA node: every root port of that domain and node can belong to the device.
-
-    Parameters
-    ----------
-    functions : Mapping[PciAddress, PciFunction]
-        The machine's PCI functions.
     """
+    is_there = [_has_filters(source, device) for device in devices]
+    if all(is_there):
+        return list(devices)
+    own = {address: f.numa_node for address, f in functions.items() if (f.vendor, f.device) == PTT_ID}
+    root_ports = [f for _, f in sorted(functions.items()) if is_bridge(f) and f.parent is None]
+    machine = Machine(origin="", functions=PciFunctions(functions))
+    below: dict[PciAddress | None, list[PciAddress]] = {}
+    for address in sorted(functions):
+        below.setdefault(machine.root_port_of(address), []).append(address)
 
-    def __init__(self, functions: Mapping[PciAddress, PciFunction]) -> None:
-        self._functions = functions
-        self._own = {address: f.numa_node for address, f in functions.items() if (f.vendor, f.device) == PTT_ID}
-        self._found: dict[tuple[frozenset[int], int | None], tuple[tuple[Filter, ...], tuple[Filter, ...]]] = {}
-
-    @cached_property
-    def _ports(self) -> tuple[PciFunction, ...]:
-        return tuple(f for _, f in sorted(self._functions.items()) if is_bridge(f) and f.parent is None)
-
-    @cached_property
-    def _below(self) -> dict[PciAddress | None, list[PciAddress]]:
-        """The functions below each root port."""
-        machine = Machine(origin="", functions=PciFunctions(self._functions))
-        below: dict[PciAddress | None, list[PciAddress]] = {}
-        for address in sorted(self._functions):
-            below.setdefault(machine.root_port_of(address), []).append(address)
-        return below
-
-    def of(self, device: PttDevice) -> PttDevice:
-        """Return a device with its filters, and a diagnostic that says so."""
-        domains = frozenset(
-            address.domain for address, node in self._own.items() if device.pci in (None, address) and node in (None, device.numa_node)
+    @cache
+    def computed(domains: frozenset[int], node: int | None) -> tuple[tuple[Filter, ...], tuple[Filter, ...]]:
+        ports = [f.address for f in root_ports if f.address.domain in domains and (None in (f.numa_node, node) or f.numa_node == node)]
+        requesters = sorted(address for port in ports for address in below.get(port, ()))
+        return (
+            tuple(Filter(address, filter_value(ROOT_PORT, address), computed=True) for address in ports),
+            tuple(Filter(address, filter_value(REQUESTER, address), computed=True) for address in requesters),
         )
-        key = (domains, device.numa_node)
-        if key not in self._found:
-            self._found[key] = self._compute(*key)
+
+    def with_computed(device: PttDevice) -> PttDevice:
+        domains = {address.domain for address, node in own.items() if device.pci in (None, address) and node in (None, device.numa_node)}
+        ports, requesters = computed(frozenset(domains), device.numa_node)
         message = (
             "this kernel has no filter files: filters are computed from the PCI addresses, and which root ports are this device's is "
             "unknown; the kernel refuses those that are not"
         )
-        ports, requesters = self._found[key]
-        return replace(_with(device, "filters-computed", message), root_ports=ports, requesters=requesters, ports_known=False)
+        said = (*device.diagnostics, Diagnostic(Severity.INFO, "filters-computed", message, where=device.name))
+        return replace(device, root_ports=ports, requesters=requesters, ports_known=False, diagnostics=said)
 
-    def _compute(self, domains: frozenset[int], node: int | None) -> tuple[tuple[Filter, ...], tuple[Filter, ...]]:
-        ports = [
-            f.address for f in self._ports if f.address.domain in domains and (f.numa_node is None or node is None or f.numa_node == node)
-        ]
-        below = sorted(address for port in ports for address in self._below.get(port, ()))
-        return (
-            tuple(Filter(address, filter_value(ROOT_PORT, address), computed=True) for address in ports),
-            tuple(Filter(address, filter_value(REQUESTER, address), computed=True) for address in below),
-        )
+    return [device if there else with_computed(device) for device, there in zip(devices, is_there, strict=True)]
 
 
-def _match_one(device: PttDevice, candidates: _Candidates, alike: int) -> PttDevice:
-    """Give a device its PCI address, if there is only one and `alike`, the number of devices with these CPUs, is 1."""
-    device = replace(device, numa_node=candidates.node)
-    if len(candidates.addresses) == 1 and alike == 1:
-        message = f"this kernel does not link the PMU to its PCI function: {candidates.names[0]} is the only one with the same CPUs"
-        return replace(_with(device, "pci-matched", message, candidates=candidates.names), pci=candidates.addresses[0])
-    return _with(device, "pci-unknown", candidates.unknown, candidates=candidates.names)
-
-
-def _with(device: PttDevice, code: str, message: str, **details: object) -> PttDevice:
-    return replace(device, diagnostics=(*device.diagnostics, Diagnostic(Severity.INFO, code, message, where=device.name, details=details)))
+def _has_filters(source: Source, device: PttDevice) -> bool:
+    if device.filters:
+        return True
+    try:
+        return bool(set(FOLDERS.values()) & set(source.names(device.sysfs)))
+    except OSError:
+        return True

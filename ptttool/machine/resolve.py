@@ -37,27 +37,12 @@ class Resolved(NamedTuple):
     explanation: str | None
 
 
-class ResolvedDevice(NamedTuple):
-    """A PTT device that was found.
-
-    Parameters
-    ----------
-    device : PttDevice
-        The device.
-    explanation : str or None
-        How it was found, as a sentence without its full stop; None where its own name or address was given, or none.
-    """
-
-    device: PttDevice
-    explanation: str | None
-
-
 def find_device(machine: Machine, name: str | None) -> PttDevice:
     """Find a PTT device; parameters and errors are those of :func:`resolve_device`."""
-    return resolve_device(machine, name).device
+    return resolve_device(machine, name)[0]
 
 
-def resolve_device(machine: Machine, name: str | None) -> ResolvedDevice:
+def resolve_device(machine: Machine, name: str | None) -> tuple[PttDevice, str | None]:
     """Find the PTT device that a text names, or that traces the function that it names.
 
     Parameters
@@ -67,6 +52,13 @@ def resolve_device(machine: Machine, name: str | None) -> ResolvedDevice:
     name : str or None
         ``hisi_ptt0_2``, ``ptt0_2``, ``0_2`` or its PCI address; or an endpoint, switch port or root port, by its PCI address or a name
         such as ``nvme0``. None for the only device of the machine.
+
+    Returns
+    -------
+    device : PttDevice
+        The device.
+    explanation : str or None
+        How it was found, as a sentence without its full stop; None where its own name or address was given, or none.
 
     Raises
     ------
@@ -78,12 +70,12 @@ def resolve_device(machine: Machine, name: str | None) -> ResolvedDevice:
     names = [device.name for device in machine.devices]
     if name is None:
         if len(machine.devices) == 1:
-            return ResolvedDevice(machine.devices[0], None)
+            return machine.devices[0], None
         raise UsageError("which PTT device?", hint=f"name one: {', '.join(names)}", code="device-needed", devices=names)
     wanted = name.strip()
     device = _device_named(machine.devices, wanted)
     if device is not None:
-        return ResolvedDevice(device, None)
+        return device, None
     try:
         found = resolve_root_port(machine, wanted)
     except PtttoolError as error:
@@ -96,7 +88,7 @@ def resolve_device(machine: Machine, name: str | None) -> ResolvedDevice:
             code="unknown-device",
             devices=names,
         ) from None
-    return ResolvedDevice(found.device, f"{found.explanation or f'{found.address} is a root port'}, of {found.device.name}")
+    return found.device, f"{found.explanation or f'{found.address} is a root port'}, of {found.device.name}"
 
 
 def traced_names(machine: Machine) -> dict[PciAddress, list[str]]:

@@ -1,7 +1,8 @@
-"""All metrics, each with its meaning."""
+"""All metrics, each with its meaning, and the dashboard for Grafana that shows them."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from ptttool.metrics.model import Kind, Metric
@@ -60,3 +61,6 @@ RECORDING_LATENCY_MAX: Final = Metric("ptttool_recording_latency_max_ticks", "Th
 
 METRICS: Final[dict[str, Metric]] = {value.name: value for value in list(globals().values()) if isinstance(value, Metric)}
 """Every metric by its name."""
+
+DASHBOARD: Final = Path(__file__).parents[1] / "share" / "grafana.json"
+"""The dashboard; ``tests/metrics/test_dashboard.py`` looks at every query in it."""

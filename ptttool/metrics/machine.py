@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from ptttool._version import __version__
 from ptttool.errors import PtttoolError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PciFunction
 from ptttool.machine.old_kernels import PTT_ID
@@ -22,22 +21,16 @@ MOST_DEVICES, MOST_ATTRIBUTES, MOST_FUNCTIONS = 64, 32, 512
 _LANES = 32  # the widest link that there is
 
 
-def info() -> Samples:
-    """Return the version."""
-    samples = Samples()
-    samples.add(catalogue.INFO, 1, version=__version__)
-    return samples
-
-
-def machine_samples(machine: Machine) -> Samples:
-    """Return the samples of a machine whose tune attributes were read.
+def add_machine(samples: Samples, machine: Machine) -> None:
+    """Add the samples of a machine whose tune attributes were read.
 
     Parameters
     ----------
+    samples : Samples
+        The samples so far.
     machine : Machine
         The machine; it may have no PTT device.
     """
-    samples = Samples()
     samples.add(catalogue.PCI_FUNCTIONS, sum((one.vendor, one.device) == PTT_ID for one in machine.functions.values()))
     samples.add(catalogue.DEVICES, len(machine.devices))
     shown = machine.devices[:MOST_DEVICES]
@@ -55,16 +48,11 @@ def machine_samples(machine: Machine) -> Samples:
             labels = {"device": device.name, "attribute": attribute.name}
             samples.add(catalogue.TUNE_VALUE, attribute.value, **labels)
             samples.add(catalogue.TUNE_READABLE, int(attribute.value is not None), **labels)
-    _add_links(samples, machine)
-    return samples
-
-
-def _add_links(samples: Samples, machine: Machine) -> None:
     found = list(_functions(machine))
-    for device, role, function in found[:MOST_FUNCTIONS]:
+    for owner, role, function in found[:MOST_FUNCTIONS]:
         address = str(function.address)
         names = ",".join(function.kernel_names)
-        samples.add(catalogue.FUNCTION_INFO, 1, function=address, role=role, device=device, names=names)
+        samples.add(catalogue.FUNCTION_INFO, 1, function=address, role=role, device=owner, names=names)
         link = function.link
         if link is not None:
             samples.add(catalogue.LINK_SPEED, _per_second(link.speed), function=address)
@@ -97,9 +85,8 @@ def _lanes(width: int | None) -> int | None:
     return width if width is not None and 0 < width <= _LANES else None
 
 
-def journal_samples(source: Source) -> Samples:
-    """Return the samples of a machine's journal of tune attributes."""
-    samples = Samples()
+def add_journal(samples: Samples, source: Source) -> None:
+    """Add the samples of a machine's journal of tune attributes."""
     folder = journal_folder(source)
     try:
         if folder is not None:
@@ -107,18 +94,19 @@ def journal_samples(source: Source) -> Samples:
         found = find_unfinished(source)
     except (OSError, PtttoolError):
         samples.add(catalogue.JOURNAL_READABLE, 0)
-        return samples
+        return
     samples.add(catalogue.JOURNAL_READABLE, int(not found.damaged))
     samples.add(catalogue.JOURNAL_CUT_OFF, len(found.changes))
     samples.add(catalogue.JOURNAL_HALF_DONE, len(found.attributes))
-    return samples
 
 
-def doctor_samples(checks: Mapping[str, str], statuses: Collection[str], works: bool | None) -> Samples:
-    """Return the samples of an examination.
+def add_doctor(samples: Samples, checks: Mapping[str, str], statuses: Collection[str], works: bool | None) -> None:
+    """Add the samples of an examination.
 
     Parameters
     ----------
+    samples : Samples
+        The samples so far.
     checks : Mapping[str, str]
         Status by name of the check.
     statuses : Collection of str
@@ -126,11 +114,9 @@ def doctor_samples(checks: Mapping[str, str], statuses: Collection[str], works: 
     works : bool or None
         Whether a trace would work.
     """
-    samples = Samples()
     for name, status in checks.items():
         for possible in statuses:
             samples.add(catalogue.DOCTOR_CHECK, int(status == possible), check=name, status=possible)
     verdict = {True: "works", False: "fails", None: "unknown"}
     for known, word in verdict.items():
         samples.add(catalogue.DOCTOR_VERDICT, int(works is known), verdict=word)
-    return samples

@@ -81,28 +81,18 @@ class MetricsDocument(Struct, frozen=True):
 
 
 class Samples:
-    """Samples by metric, in the order in which the metrics were added first."""
+    """Samples by metric (``families``), in the order in which the metrics were added first."""
 
     def __init__(self) -> None:
-        self._samples: dict[Metric, list[MetricValue]] = {}
+        self.families: dict[Metric, list[MetricValue]] = {}
 
     def add(self, metric: Metric, value: int | float | None, suffix: str = "", **labels: object) -> None:
         """Add a value; None adds nothing: an unknown value has no sample."""
         if value is not None:
             texts = {name.rstrip("_"): str(label) for name, label in labels.items()}
-            self._samples.setdefault(metric, []).append(MetricValue(metric.name + suffix, texts, value))
-
-    def extend(self, other: Samples) -> None:
-        """Add the samples of another collection."""
-        for metric, samples in other.families.items():
-            self._samples.setdefault(metric, []).extend(samples)
-
-    @property
-    def families(self) -> Mapping[Metric, list[MetricValue]]:
-        """The samples by metric."""
-        return self._samples
+            self.families.setdefault(metric, []).append(MetricValue(metric.name + suffix, texts, value))
 
     @property
     def document(self) -> MetricsDocument:
         """The metrics with their samples."""
-        return MetricsDocument(tuple(replace(metric, samples=tuple(found)) for metric, found in self._samples.items()))
+        return MetricsDocument(tuple(replace(metric, samples=tuple(found)) for metric, found in self.families.items()))

@@ -10,16 +10,18 @@ from ptttool.metrics import catalogue
 from ptttool.metrics.model import Samples
 
 ANALYSES = ("traffic", "loss", "latency")
-"""The analyses whose results :func:`recording_samples` takes; of other traces than those of TLPs, only ``loss``."""
+"""The analyses whose results :func:`add_recording` takes; of other traces than those of TLPs, only ``loss``."""
 
 _QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99", "0.999": "p999"}
 
 
-def recording_samples(name: str, results: Mapping[str, Any], *, whole: bool, size: int | None) -> Samples:
-    """Return the samples of a recording.
+def add_recording(samples: Samples, name: str, results: Mapping[str, Any], *, whole: bool, size: int | None) -> None:
+    """Add the samples of a recording.
 
     Parameters
     ----------
+    samples : Samples
+        The samples so far.
     name : str
         What it is called: the label ``recording``.
     results : Mapping[str, object]
@@ -29,7 +31,6 @@ def recording_samples(name: str, results: Mapping[str, Any], *, whole: bool, siz
     size : int or None
         Size of its file.
     """
-    samples = Samples()
     samples.add(catalogue.RECORDING_READABLE, int(whole), recording=name)
     samples.add(catalogue.RECORDING_SIZE, size, recording=name)
     if "traffic" in results:
@@ -40,7 +41,6 @@ def recording_samples(name: str, results: Mapping[str, Any], *, whole: bool, siz
             samples.add(catalogue.RECORDING_LOSS_SIGNS, count, recording=name, severity=severity)
     if "latency" in results:
         _add_latency(samples, name, results["latency"])
-    return samples
 
 
 def _add_traffic(samples: Samples, name: str, found: Any) -> None:

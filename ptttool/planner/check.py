@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -61,8 +60,7 @@ class PlanCheck(Struct, frozen=True):
         return Severity.INFO if self.ok else Severity.WARNING
 
 
-@dataclass(frozen=True)
-class CheckedRun:
+class CheckedRun(Struct, frozen=True):
     """A recording of a plan, to be checked.
 
     Parameters
@@ -80,8 +78,7 @@ class CheckedRun:
     machine: Machine | None = None
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     run: Run
     counts: Counter[tuple[str, str]]
     total: int

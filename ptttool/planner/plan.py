@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from msgspec import Struct, field, structs
 from msgspec.structs import force_setattr
 
+from ptttool.analyses.needs import Need
 from ptttool.capture.checks.host import free_bytes
 from ptttool.capture.event.choose import ChosenEvent, EventOptions
 from ptttool.capture.event.terms import Flow, terms_of
@@ -18,7 +19,7 @@ from ptttool.capture.plan import check_aux_size
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 from ptttool.machine.details.read import with_details
-from ptttool.machine.model import Machine, PttDevice
+from ptttool.machine.model import PttDevice
 from ptttool.machine.old_kernels import EARLY_COMMIT, commits_early
 from ptttool.machine.sources.contract import DEMO
 from ptttool.pci import PciAddress
@@ -242,8 +243,11 @@ def plan_runs(
     first = chosen[0]
     assert first.device is not None
     assert first.machine is not None
-    machine = _detailed(first.machine, first.device)
-    ports = first.request.root_ports if first.request.requester is None else _port_of(machine, first.request.requester)
+    machine = first.machine if first.device.source is None else with_details(first.device.source, first.machine)
+    ports = first.request.root_ports
+    if first.request.requester is not None:
+        port = machine.root_port_of(first.request.requester)
+        ports = () if port is None else (port,)
     link = link_facts(machine, ports)
     size = aux_size or aux_size_for(runs, link)
     free = free_bytes(output.absolute().parent)
@@ -282,23 +286,12 @@ def _late_commit(release: str | None, aux_size: int) -> Diagnostic:
     return Diagnostic(Severity.WARNING, "late-commit", message, hint, details={"aux_size": aux_size, "release": release})
 
 
-def _detailed(machine: Machine, device: PttDevice) -> Machine:
-    return machine if device.source is None else with_details(device.source, machine)
-
-
-def _port_of(machine: Machine, requester: PciAddress) -> tuple[PciAddress, ...]:
-    port = machine.root_port_of(requester)
-    return () if port is None else (port,)
-
-
 def _purposes_of(run: Run, wanted: Sequence[Wanted], purposes: Sequence[str]) -> tuple[str, ...]:
     """Return what a run is for: the purposes that need some of it, and those that need nothing in particular."""
-    flow = run.flow
-    found = {one.purpose for one in wanted if one.need.format in (None, run.format) and _is_part(one, flow.inbound, flow.outbound)}
-    found |= {purpose for purpose in purposes if purpose not in {one.purpose for one in wanted}}
-    return tuple(purpose for purpose in purposes if purpose in found)
+    needing = {one.purpose for one in wanted}
+    found = {one.purpose for one in wanted if one.need.format in (None, run.format) and _is_part(one.need, run.flow)}
+    return tuple(purpose for purpose in purposes if purpose in found or purpose not in needing)
 
 
-def _is_part(one: Wanted, inbound: Sequence[str], outbound: Sequence[str]) -> bool:
-    need = one.need
-    return not (need.inbound or need.outbound) or bool(set(need.inbound) & set(inbound)) or bool(set(need.outbound) & set(outbound))
+def _is_part(need: Need, flow: Flow) -> bool:
+    return not (need.inbound or need.outbound) or bool(set(need.inbound) & set(flow.inbound) or set(need.outbound) & set(flow.outbound))

@@ -82,33 +82,33 @@ def svg(plan: SweepPlan, runs: Sequence[RunRecord], results: Sequence[MetricResu
 def html_page(plan: SweepPlan, runs: Sequence[RunRecord], results: Sequence[MetricResult]) -> str:
     """Return a page with the picture and a table of each metric."""
     root = ElementTree.Element("html", lang="en")
-    head = ElementTree.SubElement(root, "head")
-    ElementTree.SubElement(head, "meta", charset="utf-8")
-    ElementTree.SubElement(head, "meta", {"http-equiv": "Content-Security-Policy", "content": _POLICY})
-    _text(head, "title", _title(plan))
-    ElementTree.SubElement(head, "style").text = _PAGE_STYLE
-    body = ElementTree.SubElement(root, "body")
-    _text(body, "h1", _title(plan))
+    head = _add(root, "head")
+    _add(head, "meta", charset="utf-8")
+    _add(head, "meta", http_equiv="Content-Security-Policy", content=_POLICY)
+    _add(head, "title", _title(plan))
+    _add(head, "style").text = _PAGE_STYLE
+    body = _add(root, "body")
+    _add(body, "h1", _title(plan))
     baseline = plan.design.label(plan.design.baseline)
-    _text(body, "p", f"{len(runs)} runs in {plan.rounds} rounds, order by chance (seed {plan.seed}); original values: {baseline}")
+    _add(body, "p", f"{len(runs)} runs in {plan.rounds} rounds, order by chance (seed {plan.seed}); original values: {baseline}")
     for result in results:
-        _text(body, "h2", _metric_title(result))
-        ElementTree.SubElement(body, "figure").append(_drawing(plan, runs, [result]))
+        _add(body, "h2", _metric_title(result))
+        _add(body, "figure").append(_drawing(plan, runs, [result]))
         _table(body, result)
     return "<!doctype html>\n" + ElementTree.tostring(root, encoding="unicode", method="html") + "\n"
 
 
 def _table(body: ElementTree.Element, result: MetricResult) -> None:
-    table = ElementTree.SubElement(body, "table")
+    table = _add(body, "table")
     heads = ("setting", "runs", "median", "quartiles", "difference", "interval", "p corrected", "result")
-    row = ElementTree.SubElement(ElementTree.SubElement(table, "thead"), "tr")
+    row = _add(_add(table, "thead"), "tr")
     for head in heads:
-        _text(row, "th", head)
-    lines = ElementTree.SubElement(table, "tbody")
+        _add(row, "th", head)
+    lines = _add(table, "tbody")
     compared = {one.subject: one for one in result.comparisons}
     spreads = {one.setting: one for one in result.settings}
     for subject in dict.fromkeys((*spreads, *compared)):
-        row = ElementTree.SubElement(lines, "tr")
+        row = _add(lines, "tr")
         spread, one = spreads.get(subject), compared.get(subject)
         cells = [f"{subject}, mean of all", "", "", ""]
         if spread is not None:
@@ -118,11 +118,11 @@ def _table(body: ElementTree.Element, result: MetricResult) -> None:
             p = "" if one.p_corrected is None else f"{one.p_corrected:.3f}"
             rest = [figure(one.shift), f"{figure(one.low)} to {figure(one.high)}", p, verdict_words(one)]
         for cell in (*cells, *rest):
-            _text(row, "td", cell)
+            _add(row, "td", cell)
     confidence = min((one.confidence for one in result.comparisons if one.confidence is not None), default=None)
     if confidence is not None:
         words = "Differences and intervals are from the original values; the intervals have a confidence of"
-        _text(body, "p", f"{words} {100 * min(confidence, 0.95):.3g} %.")
+        _add(body, "p", f"{words} {100 * min(confidence, 0.95):.3g} %.")
 
 
 def _drawing(plan: SweepPlan, runs: Sequence[RunRecord], results: Sequence[MetricResult]) -> ElementTree.Element:
@@ -134,10 +134,10 @@ def _drawing(plan: SweepPlan, runs: Sequence[RunRecord], results: Sequence[Metri
     root = ElementTree.Element(
         "svg", {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": f"{width:.0f}", "height": f"{height:.0f}", "role": "img"}
     )
-    _text(root, "title", _title(plan))
-    ElementTree.SubElement(root, "style").text = _STYLE
+    _add(root, "title", _title(plan))
+    _add(root, "style").text = _STYLE
     for at, result in enumerate(results):
-        group = ElementTree.SubElement(root, "g", transform=f"translate(0 {at * panel})")
+        group = _add(root, "g", transform=f"translate(0 {at * panel})")
         _panel(group, plan, runs, result, band)
     return root
 
@@ -146,9 +146,9 @@ def _panel(group: ElementTree.Element, plan: SweepPlan, runs: Sequence[RunRecord
     settings = plan.design.settings
     values = [value for run in runs if (value := run.metrics.get(result.metric)) is not None]
     right = _LEFT + band * len(settings)
-    _text(group, "text", _metric_title(result), {"class": "title", "x": str(_LEFT), "y": "22"})
+    _add(group, "text", _metric_title(result), class_="title", x=str(_LEFT), y="22")
     if not values:
-        _text(group, "text", "no run has a value", {"x": str(_LEFT), "y": "60"})
+        _add(group, "text", "no run has a value", x=str(_LEFT), y="60")
         return
     ticks = _ticks(min(values), max(values))
     low, high = ticks[0], ticks[-1]
@@ -157,25 +157,24 @@ def _panel(group: ElementTree.Element, plan: SweepPlan, runs: Sequence[RunRecord
         return _TOP + _HEIGHT * (1 - (value - low) / (high - low))
 
     for at in range(0, len(settings), 2):
-        ElementTree.SubElement(
-            group, "rect", {"class": "band", "x": _n(_LEFT + at * band), "y": _n(_TOP), "width": _n(band), "height": _n(_HEIGHT)}
-        )
+        _add(group, "rect", class_="band", x=_LEFT + at * band, y=_TOP, width=band, height=_HEIGHT)
     for tick in ticks:
-        _line(group, "grid", _LEFT, y(tick), right, y(tick))
-        _text(group, "text", figure(tick), {"x": _n(_LEFT - 8), "y": _n(y(tick) + 4), "text-anchor": "end", "class": "small"})
+        _add(group, "line", class_="grid", x1=_LEFT, y1=y(tick), x2=right, y2=y(tick))
+        _add(group, "text", figure(tick), x=_LEFT - 8, y=y(tick) + 4, text_anchor="end", class_="small")
     compared = {one.subject: one for one in result.comparisons if not one.effect}
     base = result.settings[0].median
     for at, (setting, spread) in enumerate(zip(settings, result.settings, strict=True)):
         left = _LEFT + at * band
-        one = ElementTree.SubElement(group, "g", {"class": "base" if not at else "setting"})
+        one = _add(group, "g", class_="base" if not at else "setting")
         for run in runs:
             value = run.metrics.get(result.metric)
             if run.setting == setting and value is not None:
                 x = left + band * (0.12 + 0.76 * (run.round - 0.5) / plan.rounds)
-                dot = ElementTree.SubElement(one, "circle", {"class": "run", "cx": _n(x), "cy": _n(y(value)), "r": "4"})
-                _text(dot, "title", f"{spread.setting}, round {run.round}: {figure(value)}")
+                dot = _add(one, "circle", class_="run", cx=x, cy=y(value), r="4")
+                _add(dot, "title", f"{spread.setting}, round {run.round}: {figure(value)}")
         if spread.median is not None:
-            _line(one, "median", left + band * 0.12, y(spread.median), left + band * 0.88, y(spread.median))
+            middle = y(spread.median)
+            _add(one, "line", class_="median", x1=left + band * 0.12, y1=middle, x2=left + band * 0.88, y2=middle)
         words = [
             *(f"{name}={value}" for name, value in zip(plan.design.attributes, setting, strict=True)),
             f"median {figure(spread.median)}",
@@ -183,11 +182,10 @@ def _panel(group: ElementTree.Element, plan: SweepPlan, runs: Sequence[RunRecord
         ]
         for line, word in enumerate(words):
             kind = "verdict" if line > len(plan.design.attributes) else ""
-            where = {"x": _n(left + band / 2), "y": _n(_TOP + _HEIGHT + 20 + 15 * line), "text-anchor": "middle", "class": kind}
-            _text(one, "text", word, where)
+            _add(one, "text", word, x=left + band / 2, y=_TOP + _HEIGHT + 20 + 15 * line, text_anchor="middle", class_=kind)
     if base is not None:
-        _line(group, "baseline", _LEFT, y(base), right, y(base))
-    _line(group, "axis", _LEFT, _TOP, _LEFT, _TOP + _HEIGHT)
+        _add(group, "line", class_="baseline", x1=_LEFT, y1=y(base), x2=right, y2=y(base))
+    _add(group, "line", class_="axis", x1=_LEFT, y1=_TOP, x2=_LEFT, y2=_TOP + _HEIGHT)
 
 
 def _found(comparison: Comparison | None) -> list[str]:
@@ -250,15 +248,10 @@ def _metric_title(result: MetricResult) -> str:
     return f"{result.metric}{unit}, {result.better} is better"
 
 
-def _text(parent: ElementTree.Element, tag: str, text: str, attributes: dict[str, str] | None = None) -> ElementTree.Element:
-    element = ElementTree.SubElement(parent, tag, attributes or {})
-    element.text = clean(text)
+def _add(parent: ElementTree.Element, tag: str, text: str | None = None, **attributes: str | float) -> ElementTree.Element:
+    """Add an element. Of its attributes, ``class_`` is ``class``, ``_`` in a name is ``-``, and numbers have one decimal."""
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    texts = {name: value if isinstance(value, str) else f"{value:.1f}" for name, value in named.items()}
+    element = ElementTree.SubElement(parent, tag, texts)
+    element.text = None if text is None else clean(text)
     return element
-
-
-def _line(parent: ElementTree.Element, kind: str, x1: float, y1: float, x2: float, y2: float) -> None:
-    ElementTree.SubElement(parent, "line", {"class": kind, "x1": _n(x1), "y1": _n(y1), "x2": _n(x2), "y2": _n(y2)})
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError, WorkloadError
@@ -131,84 +131,69 @@ def run_sweep(
     return plan, log
 
 
-class _Sweep:
+class _Sweep(Struct):
     """The runs of a sweep, one after the other."""
 
-    def __init__(
-        self,
-        plan: SweepPlan,
-        attributes: BorrowedAttributes,
-        log: RunLog,
-        tracer: Tracer | None,
-        caught: Callable[[], str | None],
-        observe: Observe,
-    ) -> None:
-        self._plan = plan
-        self._attributes = attributes
-        self._log = log
-        self._tracer = tracer
-        self._caught = caught
-        self._observe = observe
-        self._began = time.monotonic()
-        self._ended = 0
+    plan: SweepPlan
+    attributes: BorrowedAttributes
+    log: RunLog
+    tracer: Tracer | None
+    caught: Callable[[], str | None]
+    observe: Observe
+    began: float = field(default_factory=time.monotonic)
+    ended: int = 0
 
     def run(self, planned: Callable[[SweepPlan], object]) -> None:
         """Carry out what the log does not have yet."""
-        done = {(run.round, run.setting) for run in self._log.runs}
-        todo = [(number, order, setting) for number, order, setting in self._runs() if (number, setting) not in done]
-        planned(self._plan)
-        for _ in range(self._plan.options.warmup if todo else 0):
+        done = {(run.round, run.setting) for run in self.log.runs}
+        runs = [(number, setting) for number, settings in enumerate(self.plan.order, 1) for setting in settings]
+        todo = [(order, *run) for order, run in enumerate(runs, 1) if run not in done]
+        planned(self.plan)
+        for _ in range(self.plan.options.warmup if todo else 0):
             self._require_no_signal()
             self._warm_up()
-        self._began = time.monotonic()
-        for at, (number, order, setting) in enumerate(todo):
+        self.began = time.monotonic()
+        for at, (order, number, setting) in enumerate(todo):
             self._require_no_signal()
             before = SweepProgress(
-                self._plan.runs - len(todo) + at, self._plan.runs, self._plan.design.label(setting), number, self._plan.rounds,
+                self.plan.runs - len(todo) + at, self.plan.runs, self.plan.design.label(setting), number, self.plan.rounds,
                 self._left(len(todo) - at),
             )  # fmt: skip
-            self._observe(before)
+            self.observe(before)
             record = self._one(number, order, setting, before)
-            if not any(run.ending == Ending.DONE for run in (*self._log.runs, record)):
+            if not any(run.ending == Ending.DONE for run in (*self.log.runs, record)):
                 raise _first_failed(record)
-            self._log.add(record)
-            self._ended += 1
-            self._observe(replace(before, done=before.done + 1, left=self._left(len(todo) - at - 1), run=record))
-
-    def _runs(self) -> Iterator[tuple[int, int, Values]]:
-        order = 0
-        for number, settings in enumerate(self._plan.order, 1):
-            for setting in settings:
-                order += 1
-                yield number, order, setting
+            self.log.add(record)
+            self.ended += 1
+            self.observe(replace(before, done=before.done + 1, left=self._left(len(todo) - at - 1), run=record))
 
     def _left(self, runs: int) -> float | None:
-        return None if not self._ended else (time.monotonic() - self._began) / self._ended * runs
+        return None if not self.ended else (time.monotonic() - self.began) / self.ended * runs
 
     def _require_no_signal(self) -> None:
-        name = self._caught()
+        name = self.caught()
         if name is not None:
             raise InterruptedByUserError(f"interrupted ({name})", ending=signal.Signals[name], signal=name)
 
     def _warm_up(self) -> None:
         """Run the workload with the original values; its metrics do not count."""
-        before = SweepProgress(0, self._plan.runs, "warm-up", 0, self._plan.rounds)
-        self._observe(before)
-        record = self._one(0, 0, self._plan.design.baseline, before, traced=False)
+        before = SweepProgress(0, self.plan.runs, "warm-up", 0, self.plan.rounds)
+        self.observe(before)
+        record = self._one(0, 0, self.plan.design.baseline, before, traced=False)
         if record.ending not in (Ending.DONE, NO_METRIC):
             raise _first_failed(record)
 
     def _one(self, number: int, order: int, setting: Values, before: SweepProgress, *, traced: bool = True) -> RunRecord:
-        self._attributes.set(setting)
+        self.attributes.set(setting)
         self._require(setting, "before")
-        tracer = self._tracer if traced else None
+        tracer = self.tracer if traced else None
         started = utc_now()
         problem = None
         found: Mapping[str, Any] = {}
         if tracer is not None:
             tracer.start()
         try:
-            finished = run_workload(self._plan.options.command, self._plan.options.timeout, self._watcher(before))
+            finished = run_workload(self.plan.options.command, self.plan.options.timeout, self._watcher(before))
         finally:
             if tracer is not None:
                 try:
@@ -222,7 +207,7 @@ class _Sweep:
         ending, metrics, why = self._measure(finished, found)
         if problem is not None and finished.ending is Ending.DONE:
             ending, why = NO_TRACE, problem
-            metrics |= {metric.name: None for metric in self._plan.options.metrics if metric.analysis is not None}
+            metrics |= {metric.name: None for metric in self.plan.options.metrics if metric.analysis is not None}
         return RunRecord(number, order, setting, str(ending), finished.exit, round(finished.seconds, 6), started, metrics, why)
 
     def _watcher(self, before: SweepProgress) -> Callable[[], bool]:
@@ -235,37 +220,37 @@ class _Sweep:
             if now - shown >= 1:
                 shown = now
                 left = None if before.left is None else max(before.left - (now - began), 0.0)
-                self._observe(replace(before, left=left, elapsed=now - began))
-            return self._caught() is not None
+                self.observe(replace(before, left=left, elapsed=now - began))
+            return self.caught() is not None
 
         return watch
 
     def _require(self, setting: Values, when: str) -> None:
         """Raise HardwareError if the attributes do not have the values of the run."""
-        now = self._attributes.read()
+        now = self.attributes.read()
         if now != setting:
             names = [
-                f"{self._plan.device.name}/{name} was set to {wanted}, {got} is read"
-                for name, wanted, got in zip(self._attributes.originals, setting, now, strict=True)
+                f"{self.plan.device.name}/{name} was set to {wanted}, {got} is read"
+                for name, wanted, got in zip(self.attributes.originals, setting, now, strict=True)
                 if got != wanted
             ]
             raise HardwareError(
                 f"{'; '.join(names)} {when} a run: another program changes tune attributes of this device, and the run does not count",
                 hint="end that program; --resume then goes on",
                 code="changed-outside",
-                device=self._plan.device.name,
+                device=self.plan.device.name,
                 wanted=list(setting),
                 got=list(now),
             )
 
     def _measure(self, finished: Finished, traced: Mapping[str, Any]) -> tuple[str, dict[str, float | None], str | None]:
-        names = [metric.name for metric in self._plan.options.metrics]
+        names = [metric.name for metric in self.plan.options.metrics]
         if finished.ending is not Ending.DONE:
             return finished.ending, dict.fromkeys(names), finished.reason
         output = Output(finished.stdout, finished.stderr, finished.seconds, traced)
         values: dict[str, float | None] = {}
         problems = []
-        for metric in self._plan.options.metrics:
+        for metric in self.plan.options.metrics:
             try:
                 values[metric.name] = metric.read(output)
             except MetricError as error:

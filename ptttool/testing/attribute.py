@@ -153,7 +153,7 @@ class FakeTuneAttribute:
         times
             How many reads fail; by default all.
         """
-        self.on_read = _Failing(code, times)
+        self.on_read = _failing(code, times)
 
     def fail_writes(self, code: int, *, times: int | None = None, stores: bool = False) -> None:
         """Let writes fail.
@@ -169,9 +169,10 @@ class FakeTuneAttribute:
         """
 
         def store(text: str) -> None:
-            self.value = parse_as_the_driver(text, self.maximum)
+            if stores:
+                self.value = parse_as_the_driver(text, self.maximum)
 
-        self.on_write = _Failing(code, times, store if stores else None)
+        self.on_write = _failing(code, times, store)
 
     def hold(self) -> None:
         """Let writes succeed without effect, as where another program writes its own value at once."""
@@ -182,19 +183,17 @@ class FakeTuneAttribute:
         self.on_read = self.on_write = None
 
 
-class _Failing:
-    """A hook that raises the error a number of times."""
+def _failing(code: int, times: int | None, before: Callable[[str], None] = lambda _: None) -> Callable[[str], None]:
+    """Return a hook that raises the error a number of times."""
+    left = times
 
-    def __init__(self, code: int, times: int | None, before: Callable[[str], None] | None = None) -> None:
-        self._code = code
-        self._left = times
-        self._before = before
+    def fail(text: str) -> None:
+        nonlocal left
+        if left == 0:
+            return
+        if left is not None:
+            left -= 1
+        before(text)
+        raise failure(code)
 
-    def __call__(self, text: str) -> None:
-        if self._left is not None:
-            if self._left == 0:
-                return
-            self._left -= 1
-        if self._before is not None:
-            self._before(text)
-        raise failure(self._code)
+    return fail

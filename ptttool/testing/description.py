@@ -209,7 +209,9 @@ class FakePtt(FakeFunction):
     @property
     def folder(self) -> str:
         """The folder of the PMU in sysfs, without links."""
-        return self.machine.pmu_folder(self)
+        machine = self.machine
+        above = f"{machine.bus_folder(self.address)}/{self.address}" if machine.kernel.has_pmu_below_function else "/sys/devices"
+        return f"{above}/{self.name}"
 
     @property
     def path(self) -> str:
@@ -392,12 +394,6 @@ class MachineDescription:
         """Return the CPUs that are online: those of a node, or of all nodes."""
         cpus = self.cpus if node is None else parse_cpu_list(self.nodes.get(node, ""))
         return tuple(cpu for cpu in cpus if cpu not in self.offline_cpus)
-
-    def pmu_folder(self, ptt: FakePtt) -> str:
-        """Return the folder of the PMU of a PTT device, without links."""
-        if self.kernel.has_pmu_below_function:
-            return f"{self.bus_folder(ptt.address)}/{ptt.address}/{ptt.name}"
-        return f"/sys/devices/{ptt.name}"
 
     def bus_folder(self, address: PciAddress) -> str:
         """Return the folder of the root bus of an address's domain."""

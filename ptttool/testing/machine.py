@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -23,18 +23,7 @@ if TYPE_CHECKING:
 class FakeMachine(MachineDescription):
     """A machine that exists in a test; its parameters are those of :class:`~ptttool.testing.description.MachineDescription`."""
 
-    def __init__(
-        self,
-        kernel: str = "6.12",
-        *,
-        hostname: str = "fake",
-        nodes: Mapping[int, str] | None = None,
-        host_bridge: str | None = None,
-        driver_loaded: bool = True,
-        iommu: str | None = None,
-    ) -> None:
-        super().__init__(kernel, hostname=hostname, nodes=nodes, host_bridge=host_bridge, driver_loaded=driver_loaded, iommu=iommu)
-        self._mount: Mount | None = None
+    _mount: Mount | None = None
 
     def tree(self) -> Tree:
         """Return the files, links and attributes of the machine as it is described now."""

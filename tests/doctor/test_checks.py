@@ -54,10 +54,11 @@ class Live(RecordedSource):
     """A machine in memory that passes for the running one."""
 
     live = True
+    name: str | None = None
 
 
 def live(files: Mapping[str, bytes], links: Mapping[str, str]) -> Live:
-    return Live(MemoryFiles({**MEMORY, **files}, dict(links)), "this machine")
+    return Live(MemoryFiles({**MEMORY, **files}, dict(links)), "this machine", Live.name)
 
 
 def examined(source: RecordedSource, host: Host = GOOD, device: str | None = "hisi_ptt0_0", **options: Any) -> Examination:
@@ -453,7 +454,7 @@ def test_another_run_of_ptttool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 def test_half_done_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PTTTOOL_STATE_DIR", str(tmp_path / "state"))
     folder = tmp_path / "state" / "journal" / "m"
-    monkeypatch.setattr(Live, "identity", "m")
+    monkeypatch.setattr(Live, "name", "m")
     assert one(of_tree(), "journal").status is Status.OK
     folder.mkdir(parents=True, mode=0o700)
     (tmp_path / "state").chmod(0o700)

@@ -14,8 +14,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from ptttool.cli.main import main
-from ptttool.metrics.catalogue import METRICS
-from ptttool.metrics.dashboard import DASHBOARD
+from ptttool.metrics.catalogue import DASHBOARD, METRICS
 from tests import ROOT
 from tests.metrics.test_metrics import all_metrics
 from tests.metrics.test_metrics import both as both

@@ -24,7 +24,7 @@ from ptttool.doctor.contract import CHECKS
 from ptttool.errors import UsageError
 from ptttool.machine.discovery import read_machine
 from ptttool.metrics.catalogue import METRICS
-from ptttool.metrics.machine import MOST_ATTRIBUTES, MOST_DEVICES, MOST_FUNCTIONS, doctor_samples, machine_samples
+from ptttool.metrics.machine import MOST_ATTRIBUTES, MOST_DEVICES, MOST_FUNCTIONS, add_doctor, add_machine
 from ptttool.metrics.model import Samples
 from ptttool.metrics.text import prometheus_text
 from ptttool.testing import FakeMachine
@@ -46,6 +46,12 @@ def parsed(text: str, *, openmetrics: bool = False) -> dict[str, dict[Labels, fl
             assert labels not in found.setdefault(sample.name, {}), "a sample is there twice"
             found[sample.name][labels] = sample.value
     return found
+
+
+def filled(add: Callable[..., None], *given: object) -> Samples:
+    samples = Samples()
+    add(samples, *given)
+    return samples
 
 
 def labels(**given: str) -> Labels:
@@ -135,7 +141,7 @@ def test_a_machine_with_many_functions_has_few_series() -> None:
     for number in range(1, 76):
         for function in range(8):
             port.add_nic(f"{number:02x}:00.{function}", f"eth{number}n{function}")
-    samples = machine_samples(machine.read())
+    samples = filled(add_machine, machine.read())
     found = parsed(prometheus_text(samples))
     assert len(found["ptttool_function_info"]) == MOST_FUNCTIONS
     assert found["ptttool_left_out"] == {
@@ -149,7 +155,7 @@ def test_a_machine_with_many_devices_has_few_series() -> None:
     machine = FakeMachine("6.12")
     for number in range(70):
         machine.add_ptt(f"hisi_ptt{number}_0", f"{number:04x}:00:08.0", tune={f"knob{one}": 1 for one in range(40)})
-    found = parsed(prometheus_text(machine_samples(machine.read())))
+    found = parsed(prometheus_text(filled(add_machine, machine.read())))
     assert len(found["ptttool_device_info"]) == MOST_DEVICES
     assert len(found["ptttool_tune_attribute_readable"]) == MOST_DEVICES * MOST_ATTRIBUTES
     assert found["ptttool_left_out"][labels(what="devices")] == 6
@@ -280,7 +286,7 @@ def test_names_follow_the_conventions() -> None:
 
 def test_verdicts() -> None:
     for works, word in ((True, "works"), (False, "fails"), (None, "unknown")):
-        found = parsed(prometheus_text(doctor_samples({}, [], works)))["ptttool_doctor_verdict"]
+        found = parsed(prometheus_text(filled(add_doctor, {}, [], works)))["ptttool_doctor_verdict"]
         assert {dict(one)["verdict"] for one, value in found.items() if value} == {word}
 
 
@@ -300,7 +306,7 @@ def test_promtool_has_nothing_to_say(both: str) -> None:
 
 def test_a_machine_read_twice_gives_the_same() -> None:
     source = machines.in_memory(*machines.contents(NEW))
-    first, second = (prometheus_text(machine_samples(read_machine(source))) for _ in range(2))
+    first, second = (prometheus_text(filled(add_machine, read_machine(source))) for _ in range(2))
     assert first == second
 
 

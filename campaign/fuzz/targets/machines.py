@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -104,9 +105,9 @@ def database_seeds() -> Iterator[bytes]:
 
 def run_database(data: bytes, _place: Path) -> None:
     """Read a udev database."""
-    from ptttool.machine.sources.recorded import parse_export_db
+    from ptttool.machine.sources.recorded import parse_database
 
-    parse_export_db(data.decode("utf-8", "surrogateescape"))
+    parse_database(io.BytesIO(data), "the udev database")
 
 
 def profile_seeds() -> Iterator[bytes]:

@@ -55,7 +55,7 @@ def metrics(
     from ptttool.files.atomic import output_file
 
     if dashboard:
-        from ptttool.metrics.dashboard import DASHBOARD
+        from ptttool.metrics.catalogue import DASHBOARD
 
         refuse_beside("--dashboard", context, takes=("dashboard", "output", "json"))
         if output is None or str(output) == "-":

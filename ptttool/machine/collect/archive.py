@@ -7,7 +7,6 @@ import io
 import tarfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from posixpath import relpath
 from typing import IO, Any, Final
@@ -32,25 +31,6 @@ _PARTS: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A file or link of an archive.
-
-    Parameters
-    ----------
-    part : str
-        What it is about.
-    path : str
-        Its path on the machine.
-    size : int
-        Bytes of its content; 0 for a link.
-    """
-
-    part: str
-    path: str
-    size: int
-
-
 class Contents:
     """What an archive of a machine will hold.
 
@@ -60,6 +40,13 @@ class Contents:
         What was taken down.
     facts : Mapping[str, object]
         Further facts, for people; plain values.
+
+    Attributes
+    ----------
+    files : dict of str to bytes
+        Contents by path.
+    refused : dict of str to int
+        What could not be read, and the error number.
     """
 
     def __init__(self, recorder: RecorderSource, facts: Mapping[str, Any]) -> None:
@@ -75,11 +62,6 @@ class Contents:
         if database:
             self.files["/udev.txt"] = database.encode("utf-8", "replace")
         self.files[MANIFEST] = dumps({**facts, "refused": self.refused}).encode() + b"\n"
-
-    @property
-    def entries(self) -> list[Entry]:
-        """The files by path; links and folders are of the files."""
-        return [Entry(part_of(path), path, len(data)) for path, data in sorted(self.files.items())]
 
     def write(self, path: str | Path, *, force: bool = False) -> None:
         """Write the archive, whole or not at all, for its owner alone.

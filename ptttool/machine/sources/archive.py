@@ -6,7 +6,6 @@ import lzma
 import re
 import tarfile
 import zlib
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
@@ -42,18 +41,8 @@ _DAMAGE: Final = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, zstand
 # The kernel says that its files have the size of a page; tar fills what is missing with zeros.
 _PAGE: Final = 4096
 
-
-@dataclass
-class _Root:
-    """What an archive has of one machine."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    links: dict[str, str] = field(default_factory=dict)
-    folders: set[str] = field(default_factory=set)
-
-    @property
-    def is_machine(self) -> bool:
-        return any(path.split("/", 3)[2:3] and path.split("/", 3)[2] in SYSFS_FOLDERS for path in (*self.folders, *self.files, *self.links))
+# What an archive has of one machine: contents and targets of links by path, and folders.
+_Root = tuple[dict[str, bytes], dict[str, str], set[str]]
 
 
 class ArchiveSource(RecordedSource):
@@ -76,8 +65,7 @@ class ArchiveSource(RecordedSource):
     """
 
     def __init__(self, path: Path | str) -> None:
-        root = _read(Path(path))
-        super().__init__(MemoryFiles(root.files, root.links, root.folders), str(path))
+        super().__init__(MemoryFiles(*_read(Path(path))), str(path))
 
 
 def _read(path: Path) -> _Root:
@@ -85,16 +73,7 @@ def _read(path: Path) -> _Root:
         with Expanded(path) as expanded:
             try:
                 return _only_machine(path, _roots(path, expanded))
-            except (
-                tarfile.TarError,
-                EOFError,
-                zlib.error,
-                lzma.LZMAError,
-                zstandard.ZstdError,
-                RecursionError,
-                ValueError,
-                OverflowError,
-            ) as error:
+            except _DAMAGE as error:
                 if expanded.tell() <= tarfile.BLOCKSIZE and (isinstance(error, tarfile.TarError) or not expanded.is_packed):
                     raise _not_an_archive(path) from None
                 raise InputError(path, f"the archive is damaged: {error}", offset=expanded.tell(), code="damaged-archive") from None
@@ -134,18 +113,18 @@ def _roots(path: Path, expanded: Expanded) -> dict[str, _Root]:
             folder, inside = found
             if folder not in roots and len(roots) >= _MOST_ROOTS:
                 raise over_budget(path, "the archive", _MOST_ROOTS, "folders that look like a machine's root")
-            root = roots.setdefault(folder, _Root())
+            files, links, folders = roots.setdefault(folder, ({}, {}, set()))
             kept += len(inside) + len(member.linkname)
             if member.isdir():
-                root.folders.add(inside)
+                folders.add(inside)
             elif member.issym():
-                root.links[inside] = member.linkname
+                links[inside] = member.linkname
             elif member.islnk():
                 target = _place(member.linkname)
-                if target is not None and target[0] == folder and target[1] in root.files:
-                    root.files[inside] = root.files[target[1]]
+                if target is not None and target[0] == folder and target[1] in files:
+                    files[inside] = files[target[1]]
             elif member.isreg() and not member.issparse():
-                root.files[inside] = content = _content(tar, member, inside)
+                files[inside] = content = _content(tar, member, inside)
                 kept += len(content)
             if kept > MAX_ARCHIVE_KEPT:
                 raise over_budget(path, "what the archive has of a machine", MAX_ARCHIVE_KEPT, "bytes")
@@ -188,7 +167,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bytes:
 
 
 def _only_machine(path: Path, roots: dict[str, _Root]) -> _Root:
-    machines = {folder: root for folder, root in roots.items() if root.is_machine}
+    machines = {folder: root for folder, root in roots.items() if any(_is_in_sysfs(path) for paths in root for path in paths)}
     if not machines:
         raise InputError(
             path,
@@ -202,3 +181,7 @@ def _only_machine(path: Path, roots: dict[str, _Root]) -> _Root:
             path, f"the archive holds several machines: {names}", hint="unpack it, and name one of them", code="several-machines"
         )
     return next(iter(machines.values()))
+
+
+def _is_in_sysfs(path: str) -> bool:
+    return bool(set(path.split("/", 3)[2:3]) & set(SYSFS_FOLDERS))

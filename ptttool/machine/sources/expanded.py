@@ -86,9 +86,7 @@ class Expanded:
         self._position += len(found)
         self.last = bytes(found)
         if self._position > self.most:
-            raise over_budget(
-                self._path, "the archive", self.most, "bytes when expanded", hint="pack sys/ alone: tar czf machine.tar.gz sys"
-            )
+            raise over_budget(self._path, "the archive", self.most, "bytes when expanded", hint=PACK_LESS)
         return self.last
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:

@@ -57,18 +57,8 @@ class RecordedSource:
 
     def __init__(self, files: Files, origin: str, identity: str | None = None) -> None:
         self._files = files
-        self._origin = origin
-        self._identity = identity
-
-    @property
-    def origin(self) -> str:
-        """In words, where the files are."""
-        return self._origin
-
-    @property
-    def identity(self) -> str | None:
-        """Name of the machine, the same in every process; None for files in memory."""
-        return self._identity
+        self.origin = origin
+        self.identity = identity
 
     def devices(self, subsystem: str) -> list[str]:
         """List a subsystem's devices from its folder in sysfs and from the udev database: either can be incomplete."""
@@ -175,12 +165,12 @@ class RecordedSource:
     @cached_property
     def _database(self) -> dict[str, dict[str, str]]:
         for path in DATABASES:
+            shown = f"{self.origin}{path}"
             try:
                 data = self._files.read(self._follow(path), MAX_DATABASE_BYTES + 1)
                 if len(data) > MAX_DATABASE_BYTES:
-                    raise _too_large(f"{self._origin}{path}", "the udev database", MAX_DATABASE_BYTES, "bytes")
-                lines = _packed_lines(data, f"{self._origin}{path}") if path.endswith(".gz") else iter(io.BytesIO(data))
-                return _parse_lines(lines, f"{self._origin}{path}")
+                    raise _too_large(shown, "the udev database", MAX_DATABASE_BYTES, "bytes")
+                return parse_database(_packed_lines(data, shown) if path.endswith(".gz") else io.BytesIO(data), shown)
             except (OSError, EOFError, zlib.error):
                 continue
         return {}
@@ -211,22 +201,24 @@ class DemoSource(RecordedSource):
         super().__init__(MemoryFiles(files, links), DEMO)
 
 
-def parse_export_db(text: str) -> dict[str, dict[str, str]]:
+def parse_database(lines: Iterable[bytes], path: str) -> dict[str, dict[str, str]]:
     """Read what ``udevadm info --export-db`` prints: the udev database of a whole machine.
 
     There is one block for each device and an empty line between blocks; the first letter of a line says what it is (udevadm(8)):
     ``P:`` the device's path below /sys, ``E:`` one property. Other lines (names, links, priorities) repeat what the properties say.
+
+    Parameters
+    ----------
+    lines : iterable of bytes
+        The lines, with their ends.
+    path : str
+        Where they are, for messages.
 
     Returns
     -------
     dict
         Sysfs path, with the leading /sys, to the device's properties.
     """
-    return _parse_lines(io.BytesIO(text.encode("utf-8", "replace")), "the udev database")
-
-
-def _parse_lines(lines: Iterable[bytes], path: str) -> dict[str, dict[str, str]]:
-    """Read the lines of a udev database; `path` is for messages."""
     devices: dict[str, dict[str, str]] = {}
     properties: dict[str, str] = {}
     known: dict[str, str] = {}  # names of properties: most devices have the same

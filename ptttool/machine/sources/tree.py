@@ -51,18 +51,17 @@ class FolderFiles:
 
     def exists(self, path: str) -> bool:
         """Tell whether there is a file, a folder or a link."""
-        try:
-            os.lstat(self._real(path))
-        except OSError:
-            return False
-        return True
+        return self._mode(path) is not None
 
     def is_folder(self, path: str) -> bool:
         """Tell whether there is a folder; False for a link."""
+        return stat.S_ISDIR(self._mode(path) or 0)
+
+    def _mode(self, path: str) -> int | None:
         try:
-            return stat.S_ISDIR(os.lstat(self._real(path)).st_mode)
+            return os.lstat(self._real(path)).st_mode
         except OSError:
-            return False
+            return None
 
     def names(self, path: str) -> list[str]:
         """List the names in a folder."""

@@ -20,7 +20,7 @@ KEPT = frozenset(
 )
 
 
-class RealImports(MetaPathFinder):
+class RealImports(MetaPathFinder, Loader):
     """Import ptttool and its libraries with the real file system, for this test and all later ones.
 
     pyfakefs gives its own ``os`` to a module that is imported during a test, and forgets the module when the test ends: the next test
@@ -39,6 +39,7 @@ class RealImports(MetaPathFinder):
         self._fs = fs
         self._after = after
         self._kept: set[str] = set()
+        self._loaders: dict[str, Loader] = {}
 
     def install(self) -> None:
         """Stand behind the finder of pyfakefs, which takes away the first finder when it ends."""
@@ -57,12 +58,19 @@ class RealImports(MetaPathFinder):
             spec = finder.find_spec(fullname, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _RealLoader(spec.loader, self)
+                    self._loaders[spec.name], spec.loader = spec.loader, self
                 return spec
         return None
 
-    def load(self, loader: Loader, module: ModuleType) -> None:
-        """Run a module's code."""
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Let the module's own loader make it."""
+        return self._loaders[spec.name].create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own loader back, and run its code with the real file system."""
+        module.__loader__ = loader = self._loaders.pop(module.__name__)
+        if module.__spec__ is not None:
+            module.__spec__.loader = loader
         self._kept.add(module.__name__)
         with self.real_files():
             loader.exec_module(module)
@@ -85,22 +93,3 @@ class RealImports(MetaPathFinder):
             for name in forgotten:
                 if name not in self._kept:
                     finder.needs_patch(name)  # also notes it as one to forget when the test ends
-
-
-class _RealLoader(Loader):
-    """A loader that runs the code of a module with the real file system."""
-
-    def __init__(self, loader: Loader, imports: RealImports) -> None:
-        self._loader = loader
-        self._imports = imports
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Let the module's own loader make it."""
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Give the module its own loader back and run it."""
-        module.__loader__ = self._loader
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        self._imports.load(self._loader, module)

@@ -76,14 +76,8 @@ class FakeContext:
                         yield FakeDevice(self.database, os.path.normpath(target))
 
 
-class FakeDevices:
-    """What ``pyudev.Devices`` is while a fake machine is mounted."""
-
-    @classmethod
-    def from_sys_path(cls, context: Any, path: str) -> FakeDevice:
-        """Return the device at a path. Raises pyudev.DeviceNotFoundAtPathError for none."""
-        if not os.path.isdir(path):  # noqa: PTH112
-            raise pyudev.DeviceNotFoundAtPathError(path)
-        return FakeDevice(context.database, path if path in context.database else os.path.realpath(path))
-
-    from_path = from_sys_path
+def device_at(context: Any, path: str) -> FakeDevice:
+    """Return the device at a path, as ``pyudev.Devices`` does. Raises pyudev.DeviceNotFoundAtPathError for none."""
+    if not os.path.isdir(path):  # noqa: PTH112
+        raise pyudev.DeviceNotFoundAtPathError(path)
+    return FakeDevice(context.database, path if path in context.database else os.path.realpath(path))

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyudev
@@ -31,7 +32,7 @@ from ptttool.testing.attribute import failure
 from ptttool.testing.fakefs.commandline import typer_patches
 from ptttool.testing.fakefs.descriptors import AttributeDescriptor, AttributeFile, AttributeStream, open_stream
 from ptttool.testing.fakefs.imports import RealImports
-from ptttool.testing.fakefs.libudev import FakeContext, FakeDevices
+from ptttool.testing.fakefs.libudev import FakeContext, device_at
 from ptttool.testing.tree import PLAIN_MODE, render
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Mount:
         self._patch(renaming, "renameat2", lambda *_: errno.ENOSYS)
         self._patch(locations, "read_link", _read_link)
         self._patch(pyudev, "Context", lambda: FakeContext(self._database))
-        self._patch(pyudev, "Devices", FakeDevices)
+        self._patch(pyudev, "Devices", SimpleNamespace(from_sys_path=device_at, from_path=device_at))
         self._patched_typer: set[tuple[object, str]] = set()
         self._patch_typer()
         self._patch(subprocess.Popen, "__init__", _popen_hook(subprocess.Popen.__init__, fs))
@@ -191,10 +192,6 @@ def _attribute_at(fs: FakeFilesystem, path: Any) -> AttributeFile | None:
     return found if isinstance(found, AttributeFile) else None
 
 
-def _is_in_sysfs(fs: FakeFilesystem, path: Any) -> bool:
-    return os.fsdecode(fs.resolve_path(path)).startswith("/sys/")
-
-
 def _open_hook(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that pyfakefs calls for every ``open()``: attributes are opened here, all else there."""
 
@@ -218,7 +215,7 @@ def _open_hook(original: Callable[..., Any]) -> Callable[..., Any]:
         file = None if isinstance(file_, int) or opener is not None else _attribute_at(fs, file_)
         if file is None:
             creates = not isinstance(file_, int) and opener is None and (not open_modes.must_exist if open_modes else "r" not in mode)
-            if creates and not fs.exists(file_) and _is_in_sysfs(fs, file_):
+            if creates and not fs.exists(file_) and os.fsdecode(fs.resolve_path(file_)).startswith("/sys/"):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), file_)
             return original(self, file_, mode, buffering, encoding, errors, newline, closefd, opener, open_modes)
         if open_modes is not None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 
 import pytest
 
@@ -8,22 +9,26 @@ from ptttool.errors import InputError
 from ptttool.machine import budget
 from ptttool.machine.sources import recorded
 from ptttool.machine.sources.files import MemoryFiles
-from ptttool.machine.sources.recorded import RecordedSource, parse_export_db
+from ptttool.machine.sources.recorded import RecordedSource, parse_database
+
+
+def parsed(text: str) -> dict[str, dict[str, str]]:
+    return parse_database(io.BytesIO(text.encode("utf-8", "replace")), "the udev database")
 
 
 def test_blocks_and_properties() -> None:
     text = "P: /devices/a\nM: a\nE: DEVPATH=/devices/a\nE: NAME=x=y\n\nP: /devices/b\nN: b\nE: SUBSYSTEM=net\n"
-    assert parse_export_db(text) == {"/sys/devices/a": {"DEVPATH": "/devices/a", "NAME": "x=y"}, "/sys/devices/b": {"SUBSYSTEM": "net"}}
+    assert parsed(text) == {"/sys/devices/a": {"DEVPATH": "/devices/a", "NAME": "x=y"}, "/sys/devices/b": {"SUBSYSTEM": "net"}}
 
 
 def test_whatever_else_is_passed_over() -> None:
-    assert parse_export_db("") == {}
-    assert parse_export_db("root:x:0:0:\nE: STRAY=1\n\nP: relative\nE: A=1\n\nP: /a\nE: no equals sign\nE: B=\n") == {"/sys/a": {"B": ""}}
+    assert parsed("") == {}
+    assert parsed("root:x:0:0:\nE: STRAY=1\n\nP: relative\nE: A=1\n\nP: /a\nE: no equals sign\nE: B=\n") == {"/sys/a": {"B": ""}}
 
 
 def test_lines_end_where_udev_ends_them() -> None:
     text = "P: /a\nE: A=b\x0bc\u2028d\nE: B=1\r\n"
-    assert parse_export_db(text) == {"/sys/a": {"A": "b\x0bc\u2028d", "B": "1"}}
+    assert parsed(text) == {"/sys/a": {"A": "b\x0bc\u2028d", "B": "1"}}
 
 
 @pytest.mark.parametrize("limit", ["MAX_DATABASE_BYTES", "MAX_DATABASE_DEVICES", "MAX_DATABASE_PROPERTIES"])

@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptttool.capture.event.terms import REQUIRED_TERMS
-from ptttool.doctor.contract import Finding, check, failed, ok, unknown, warning
+from ptttool.doctor.contract import Finding, device_check, failed, warning
 from ptttool.doctor.facts import Facts
 from ptttool.machine.model import PttDevice
 from ptttool.wording import counted, in_words
 
 
-@check("event", order=65)
-def event(facts: Facts) -> Iterator[Finding]:
+def _fine(facts: Facts) -> str:
+    ports = sum(len(device.root_ports) for device in facts.devices)
+    requesters = sum(len(device.requesters) for device in facts.devices)
+    return f"{counted(ports, 'root port')} and {counted(requesters, 'requester')} can be traced"
+
+
+@device_check("event", order=65, that="whose events could be looked at", fine=_fine)
+def event(_facts: Facts, device: PttDevice) -> Iterator[Finding]:
     """Look at what an event needs: the PMU's number, its format terms, a root port or a requester."""
-    if not facts.devices:
-        yield unknown("no-device", "no PTT device whose events could be looked at")
-        return
-    bad = [found for device in facts.devices for found in _problems(device)]
-    yield from bad
-    if not bad:
-        ports = sum(len(device.root_ports) for device in facts.devices)
-        requesters = sum(len(device.requesters) for device in facts.devices)
-        yield ok(f"{counted(ports, 'root port')} and {counted(requesters, 'requester')} can be traced")
-
-
-def _problems(device: PttDevice) -> Iterator[Finding]:
     if device.pmu_type is None:
         yield failed(
             "no-pmu-type", f"{device.name}: the number of the PMU cannot be read", device=device.name, hint="ptttool list shows why"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.doctor.contract import Finding, check, not_recorded, ok, unknown, warning
 from ptttool.doctor.facts import Facts
 from ptttool.machine.old_kernels import EARLY_COMMIT
 
 
-@dataclass(frozen=True)
-class Fix:
+class Fix(Struct, frozen=True):
     """A correction of the driver.
 
     Parameters

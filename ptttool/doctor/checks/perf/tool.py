@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ptttool.capture.checks.host import Host
 from ptttool.capture.perf.tool import PerfTool, names_ptt
 from ptttool.doctor.contract import Finding, Status, ok, unknown
 from ptttool.doctor.facts import Facts
@@ -14,9 +15,16 @@ from ptttool.doctor.recording_checks import recording_check
 _FIRST = (6, 1)
 
 
-def _fine(facts: Facts) -> Finding:
-    assert facts.host is not None
-    perf = facts.host.perf
+def _install(facts: Facts, _host: Host, _found: object) -> str | None:
+    return install_perf(facts.distribution)
+
+
+@recording_check(
+    "perf", order=42, what="the perf tool", fixes={f"perf-{word}": _install for word in ("missing", "broken", "without-auxtrace")}
+)
+def perf_tool(facts: Facts, host: Host) -> Finding:
+    """Say which perf it is, or what is odd about it."""
+    perf = host.perf
     assert isinstance(perf, PerfTool)
     version = perf.version or "of an unknown version"
     details = {"path": perf.path, "perf_version": perf.version, "architecture": perf.architecture, "auxtrace": perf.auxtrace}
@@ -31,16 +39,3 @@ def _fine(facts: Facts) -> Finding:
         cause = "a perf without support of PTT devices records the event without its data"
         return Finding(Status.WARNING, "perf-too-old", message, cause, fix=install_perf(facts.distribution), details=details)
     return ok(f"{perf.path} {version}, built for {perf.architecture} with AUX area tracing", **details)
-
-
-def _install(facts: Facts, _found: object) -> str | None:
-    return install_perf(facts.distribution)
-
-
-recording_check(
-    "perf",
-    order=42,
-    what="the perf tool",
-    fixes={"perf-missing": _install, "perf-broken": _install, "perf-without-auxtrace": _install},
-    fine=_fine,
-)
