@@ -50,22 +50,6 @@ class BorrowedAttributes:
         settings = [Setting(self.device, name, value) for name, value in zip(self.originals, setting, strict=True)]
         apply_changes(plan_changes(settings), session=self._session)
 
-    def try_value(self, name: str, value: int) -> int:
-        """Write a value, and return the one that the hardware made of it.
-
-        Raises
-        ------
-        AccessError, HardwareError, DeviceError
-            It is refused.
-        """
-        try:
-            write_value(self.device, name, value)
-        except HardwareError as error:
-            if error.code != "mismatch":
-                raise
-            return int(error.details["got"])
-        return value
-
     def probe(self, values: Mapping[str, Sequence[int]]) -> dict[str, dict[int, int]]:
         """Write each value once, and write the original one again.
 
@@ -76,7 +60,15 @@ class BorrowedAttributes:
         """
         found: dict[str, dict[int, int]] = {}
         for name, original in self.originals.items():
-            found[name] = {value: self.try_value(name, value) for value in values[name]}
+            found[name] = {}
+            for value in values[name]:
+                try:
+                    write_value(self.device, name, value)
+                    found[name][value] = value
+                except HardwareError as error:
+                    if error.code != "mismatch":
+                        raise
+                    found[name][value] = int(error.details["got"])
             write_value(self.device, name, original)
         return found
 

@@ -7,6 +7,7 @@ disk, other users) then meets all settings alike, and settings are compared with
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -94,9 +95,7 @@ def design(kind: DesignKind | str, originals: Mapping[str, int], values: Mapping
     kind = DesignKind(kind)
     baseline = tuple(originals.values())
     if kind is DesignKind.FACTORIAL:
-        count = 1
-        for name in originals:
-            count *= max(len(set(values[name])), 1)
+        count = math.prod(max(len(set(values[name])), 1) for name in originals)
         tried = itertools.islice(itertools.product(*(dict.fromkeys(values[name]) for name in originals)), MOST_SETTINGS + 1)
         found = tuple(dict.fromkeys((baseline, *tried)))
     else:

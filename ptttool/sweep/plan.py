@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
@@ -164,10 +163,8 @@ class SweepPlan(Struct, frozen=True):
         ]
         if not odd:
             return self
-        return _completed(replace(self, values=values, diagnostics=(*self._clamped(), *odd)))
-
-    def _clamped(self) -> tuple[Diagnostic, ...]:
-        return tuple(one for one in self.diagnostics if one.code not in ("too-few-rounds", "few-rounds"))
+        kept = [one for one in self.diagnostics if one.code != "too-few-rounds"]
+        return _plan(self.device, self.options, self.originals, values, self.seed, (*kept, *odd))
 
 
 def plan_sweep(device: PttDevice, options: SweepOptions) -> SweepPlan:
@@ -194,29 +191,27 @@ def plan_sweep(device: PttDevice, options: SweepOptions) -> SweepPlan:
     values = tuple(dict.fromkeys(taken.values()))
     originals = {name: read_value(device, name) for name in attributes}
     seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(4), "big")
-    plan = SweepPlan(
-        device,
-        options,
-        originals,
-        dict.fromkeys(attributes, values),
-        design(options.kind, originals, dict.fromkeys(attributes, values)),
-        0,
-        seed,
-        tuple(odd),
-    )
-    return _completed(plan)
+    return _plan(device, options, originals, dict.fromkeys(attributes, values), seed, tuple(odd))
 
 
-def _completed(plan: SweepPlan) -> SweepPlan:
-    """Choose settings and rounds for the values of a plan; say where its rounds are too few."""
-    plan = replace(plan, design=design(plan.options.kind, plan.originals, plan.values))
-    rounds = plan.options.rounds or plan.rounds_needed
-    odd = plan.diagnostics
-    if smallest_p(rounds) * plan.comparisons > ALPHA:
+def _plan(
+    device: PttDevice,
+    options: SweepOptions,
+    originals: Mapping[str, int],
+    values: Mapping[str, tuple[int, ...]],
+    seed: int,
+    odd: tuple[Diagnostic, ...],
+) -> SweepPlan:
+    """Choose settings and rounds for the values; say where the rounds are too few."""
+    chosen = design(options.kind, originals, values)
+    comparisons = comparisons_of(chosen, len(options.metrics))
+    needed = rounds_needed(comparisons)
+    rounds = options.rounds or needed
+    if smallest_p(rounds) * comparisons > ALPHA:
         message = (
             f"{counted(rounds, 'round')} cannot show a difference, however large it is: "
-            f"for {counted(plan.comparisons, 'comparison')}, at least {plan.rounds_needed} rounds are needed"
+            f"for {counted(comparisons, 'comparison')}, at least {needed} rounds are needed"
         )
-        details = {"rounds": rounds, "needed": plan.rounds_needed, "comparisons": plan.comparisons}
+        details = {"rounds": rounds, "needed": needed, "comparisons": comparisons}
         odd = (*odd, Diagnostic(Severity.WARNING, "too-few-rounds", message, details=details))
-    return replace(plan, rounds=rounds, diagnostics=odd)
+    return SweepPlan(device, options, originals, values, chosen, rounds, seed, odd)

@@ -8,15 +8,9 @@ from typing import Any, ClassVar
 from ptttool.sweep.metrics.contract import TOOLS, Better, Known, MetricError, Output, Tool
 from ptttool.sweep.metrics.quantities import NUMBER, scaled
 
-_JSON = {
-    "sent.bits_per_second": ("sum_sent", "bits_per_second"),
-    "sent.retransmits": ("sum_sent", "retransmits"),
-    "received.bits_per_second": ("sum_received", "bits_per_second"),
-    "received.jitter_ms": ("sum_received", "jitter_ms"),
-    "received.lost_percent": ("sum_received", "lost_percent"),
-    "cpu.host_percent": ("cpu_utilization_percent", "host_total"),
-    "cpu.remote_percent": ("cpu_utilization_percent", "remote_total"),
-}
+# Names in its JSON: of the groups, and of what has another name there.
+_GROUPS = {"sent": "sum_sent", "received": "sum_received", "cpu": "cpu_utilization_percent"}
+_KEYS = {"host_percent": "host_total", "remote_percent": "remote_total"}
 
 
 class Iperf3(Tool):
@@ -43,9 +37,9 @@ class Iperf3(Tool):
 def _from_json(document: dict[str, Any], metric: str) -> float:
     if isinstance(document.get("error"), str):
         raise MetricError("no-metric", f"iperf3 says: {document['error'][:200]}")
-    group, key = _JSON[metric]
+    group, _, key = metric.partition(".")
     try:
-        return float(document["end"][group][key])
+        return float(document["end"][_GROUPS[group]][_KEYS.get(key, key)])
     except (KeyError, TypeError, ValueError):
         raise MetricError("no-metric", f"iperf3's JSON has no {metric}") from None
 
