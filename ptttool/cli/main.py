@@ -50,9 +50,9 @@ def _show_completion(shell: str | None) -> None:
 
 def _install_completion(value: bool) -> None:
     if value:
-        from ptttool.cli.completion.scripts import install, this_shell
+        from ptttool.cli.completion.scripts import install
 
-        path, then = install(this_shell())
+        path, then = install()
         say(f"ptttool: wrote {clean(str(path))}; {clean(then)}")
         raise typer.Exit
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from ptttool.cli.completion.values import Asked, Context, of_kind
+from ptttool.cli.completion.values import Asked, of_kind
 from ptttool.cli.completion.words import Command, Option, command_of
 
 VARIABLE: Final = "_PTTTOOL_COMPLETE"
@@ -67,7 +67,10 @@ def answer(words: Sequence[str]) -> Answer:
     if last.startswith("-") and not state.ended:
         return Answer(_starting(last, _options(command, state)))
     if command.commands:
-        return Answer(_starting(last, [*command.commands.items(), *(_plug_ins() if not state.path else ())]))
+        from importlib.metadata import entry_points
+
+        plug_ins = () if state.path else entry_points(group="ptttool.commands")
+        return Answer(_starting(last, [*command.commands.items(), *((one.name, "") for one in plug_ins)]))
     kind = state.kind()
     return Answer([]) if kind is None else _of_kind(state, kind, last)
 
@@ -86,7 +89,7 @@ class _State:
     def take(self, word: str) -> None:
         """Take a word."""
         if self.awaits is not None:
-            self._give(self.awaits, word)
+            self.given |= dict.fromkeys(self.awaits.names, word)
             self.awaits = None
         elif self.command is None:
             return
@@ -114,11 +117,7 @@ class _State:
         if option.kind and not equals:
             self.awaits = option
         else:
-            self._give(option, value)
-
-    def _give(self, option: Option, value: str) -> None:
-        for name in option.names:
-            self.given[name] = value
+            self.given |= dict.fromkeys(option.names, value)
 
     def kind(self) -> str | None:
         """Return what the next argument is."""
@@ -143,9 +142,9 @@ def _of_kind(state: _State, kind: str, start: str) -> Answer:
     kinds = [one.kind for one in state.command.arguments] if state.command is not None else []
     named = (word for word, one in zip(state.arguments, kinds, strict=False) if one == "device")
     device = state.given.get("--device") or next(named, None)
-    context = Context(state.given.get("--sysfs"), "--demo" in state.given, device)
     known = state.arguments if kind in ("attribute", "assignment") else ()
-    return Answer(_starting(start, of_kind(kind, Asked(start, context, known))), "files" if kind == "profile" else "")
+    asked = Asked(start, known, state.given.get("--sysfs"), "--demo" in state.given, device)
+    return Answer(_starting(start, of_kind(kind, asked)), "files" if kind == "profile" else "")
 
 
 def _options(command: Command, state: _State) -> Iterable[tuple[str, str]]:
@@ -153,12 +152,6 @@ def _options(command: Command, state: _State) -> Iterable[tuple[str, str]]:
         if option.many or option.names[0] not in state.given:
             for name in option.names:
                 yield name, option.help
-
-
-def _plug_ins() -> Iterable[tuple[str, str]]:
-    from importlib.metadata import entry_points
-
-    return [(one.name, "") for one in entry_points(group="ptttool.commands")]
 
 
 def _starting(start: str, found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -190,10 +183,10 @@ def main(shell: str, arguments: Sequence[str]) -> int:
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS, 0.1)
     try:
         found, instead = answer(words)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     except _TooLongError:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         return 1
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     values = [value for value, _ in found]
     if shell == "bash":
         from ptttool.cli.completion.line import without_start
@@ -201,15 +194,13 @@ def main(shell: str, arguments: Sequence[str]) -> int:
         values = without_start(values, raw, os.environ.get("_PTTTOOL_BREAKS", ""))
     joins = bool(found) and all(value.endswith(("=", ",")) for value, _ in found)
     lines = [f"{instead}{' nospace' if joins else ''}"]
-    lines += [value if shell == "bash" else f"{value}\t{_line(text)}" for value, (_, text) in zip(values, found, strict=True)]
+    for value, (_, text) in zip(values, found, strict=True):
+        # Help as it may go to a terminal: on one line, without control characters.
+        shown = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+        lines.append(value if shell == "bash" else f"{value}\t{shown}")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
 
 def _stop(*_: object) -> None:
     raise _TooLongError
-
-
-def _line(text: str) -> str:
-    """Return help as it may go to a terminal: on one line, without control characters."""
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())

@@ -22,11 +22,15 @@ _LARGEST_ARCHIVE: Final = 4 << 20
 
 
 @dataclass
-class Context:
-    """What the command line says of the machine.
+class Asked:
+    """What a shell asks for.
 
     Parameters
     ----------
+    start : str
+        What is there already of the value.
+    known : sequence of str
+        The arguments that are there already.
     sysfs : str or None
         ``--sysfs``.
     demo : bool
@@ -35,6 +39,8 @@ class Context:
         The PTT device.
     """
 
+    start: str
+    known: Sequence[str] = ()
     sysfs: str | None = None
     demo: bool = False
     device: str | None = None
@@ -71,33 +77,18 @@ class Context:
         return self.machine.devices
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a shell asks for.
-
-    Parameters
-    ----------
-    start : str
-        What is there already of the value.
-    context : Context
-        The machine.
-    known : sequence of str
-        The arguments that are there already.
-    """
-
-    start: str
-    context: Context
-    known: Sequence[str] = ()
-
-
 def of_kind(kind: str, asked: Asked) -> Values:
     """Return the values of a kind, as the files of words have it: ``=a|b`` for a choice."""
     if kind.startswith("="):
         return [(value, "") for value in kind[1:].split("|")]
     if kind in _LISTS:
-        return _in_list(asked.start, words().get(kind.removesuffix(","), {}).items())
+        return _in_list(asked.start, _words(kind.removesuffix(",")))
     if kind in _MACHINE:
         return _MACHINE[kind](asked)
+    return _words(kind)
+
+
+def _words(kind: str) -> Values:
     found: Values = words().get(kind, {}).items()
     return found
 
@@ -110,7 +101,7 @@ def _in_list(start: str, found: Values) -> Values:
 
 
 def _devices(asked: Asked) -> Values:
-    machine = asked.context.machine
+    machine = asked.machine
     if machine is None:
         return []
     from ptttool.machine.topology import names_behind
@@ -141,12 +132,12 @@ def _functions(functions: Iterable[PciFunction]) -> Values:
 
 
 def _ports(asked: Asked) -> Values:
-    machine = asked.context.machine
+    machine = asked.machine
     if machine is None:
         return []
     from ptttool.machine.topology import endpoints_behind, words_behind
 
-    addresses = sorted({port.address for device in asked.context.devices for port in device.root_ports})
+    addresses = sorted({port.address for device in asked.devices for port in device.root_ports})
     # Without parentheses: fish puts its own around a description.
     found = [(str(address), words_behind(machine, address).strip("()")) for address in addresses]
     names = [
@@ -161,36 +152,23 @@ def _ports(asked: Asked) -> Values:
 
 
 def _requesters(asked: Asked) -> Values:
-    machine = asked.context.machine
+    machine = asked.machine
     if machine is None:
         return []
-    addresses = sorted({one.address for device in asked.context.devices for one in device.requesters})
+    addresses = sorted({one.address for device in asked.devices for one in device.requesters})
     found = list(_functions([machine.functions[address] for address in addresses if address in machine.functions]))
-    whole = [(value, text) for value, text in found if value.count(":") != 1]
-    return _first(asked.start, whole, found)
+    return _first(asked.start, [(value, text) for value, text in found if value.count(":") != 1], found)
 
 
-def _cpus(asked: Asked) -> Values:
-    return [(str(cpu), device.name) for device in asked.context.devices for cpu in device.cpus]
-
-
-def _attribute_names(context: Context) -> dict[str, str]:
+def _attribute_names(asked: Asked) -> dict[str, str]:
     texts = words().get("attributes", {})
-    source = context.source
+    source = asked.source
     names: dict[str, str] = {}
-    for device in context.devices:
+    for device in asked.devices:
         with suppress(OSError):
             if source is not None:
                 names |= {name: texts.get(name, "") for name in source.names(f"{device.sysfs}/tune") if name.isidentifier()}
     return names or texts
-
-
-def _attributes(asked: Asked) -> Values:
-    return [(name, text) for name, text in _attribute_names(asked.context).items() if name not in asked.known]
-
-
-def _attribute_list(asked: Asked) -> Values:
-    return _in_list(asked.start, _attribute_names(asked.context).items())
 
 
 def _assignments(asked: Asked) -> Values:
@@ -198,15 +176,14 @@ def _assignments(asked: Asked) -> Values:
     if equals:
         return [(f"{name}={value}", "") for value in words().get("attribute values", ())]
     given = {word.partition("=")[0] for word in asked.known}
-    return [(f"{name}=", text) for name, text in _attribute_names(asked.context).items() if name not in given]
+    return [(f"{name}=", text) for name, text in _attribute_names(asked).items() if name not in given]
 
 
 def _parameters(asked: Asked) -> Values:
     name, equals, _ = asked.start.partition("=")
     if equals:
         return [(f"{name}={value}", "") for value in words().get("parameter values", {}).get(f"{name}=", ())]
-    found: Values = words().get("parameters", {}).items()
-    return found
+    return _words("parameters")
 
 
 _LISTS: Final = frozenset({"types", "columns", "partitions", "analyses,", "attribute values,"})
@@ -214,9 +191,9 @@ _MACHINE: Final[dict[str, Callable[[Asked], Values]]] = {
     "device": _devices,
     "ports": _ports,
     "requester": _requesters,
-    "cpu": _cpus,
-    "attribute": _attributes,
-    "attributes": _attribute_list,
+    "cpu": lambda asked: [(str(cpu), device.name) for device in asked.devices for cpu in device.cpus],
+    "attribute": lambda asked: [(name, text) for name, text in _attribute_names(asked).items() if name not in asked.known],
+    "attributes": lambda asked: _in_list(asked.start, _attribute_names(asked).items()),
     "assignment": _assignments,
     "parameters": _parameters,
 }

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from ptttool.cli.help.about import about
@@ -15,75 +18,13 @@ from ptttool.cli.help.stray import check_quotes, looks_like_a_device
 from ptttool.errors import UsageError
 from ptttool.wording import did_you_mean
 
-MEANT_COMMANDS = {
-    "record capture rec run start snoop sniff": "trace",
-    "ls show devices device dev lspci status scan discover": "list",
-    "ports rootports requesters functions": "filters",
-    "check preflight diagnose health test": "doctor",
-    "reset restore load": "tune apply",
-    "set write config configure": "tune set",
-    "get read": "tune get",
-    "save export backup dump-profile": "tune save",
-    "diff": "tune diff",
-    "undo revert": "tune undo",
-    "history log journal": "tune history",
-    "sweep": "tune sweep",
-    "stat stats summary sum count": "info",
-    "script dump convert print parse packets cat view to-csv csv parquet": "decode",
-    "protocols": "decode --protocols",
-    "html page": "report",
-    "monitor watch live": "top",
-    "simulate sim fake gen": "generate",
-    "archive sosreport support": "collect",
-    "prometheus exporter": "metrics",
-    "repair rescue": "recover",
-    "aer header": "tlp",
-    "filter": "filters",
-    "help": "--help",
-    "version": "--version",
-}
-"""What people write for a command, by what it is called here."""
 
-MEANT_OPTIONS = {
-    "--format --fmt --type --output-format --as": "--to",
-    "--port --root-port --rp --root --bdf --interface --nic --dev": "--rootport",
-    "--out --outfile --file --save --dest": "--output",
-    "--filter --query --grep --match --condition --select-where": "--where",
-    "--head --lines --rows --max --first --num --count": "--limit",
-    "--limit --head --lines --rows --max --first --num --count -n": "--top",
-    "--skip --start --tail": "--offset",
-    "--fields --select --cols": "--columns",
-    "--threads --workers --parallel --processes --cpus --num-workers": "--jobs",
-    "--time --seconds --timeout --for --secs --length": "--duration",
-    "--dir": "--direction",
-    "-Y -R --display-filter": "--where",
-    "-T": "--to",
-    "-j": "--json",
-    "-t": "--tree",
-    "--kinds --types --kind": "--type",
-    "-C --cpus --cpu-list": "--cpu",
-    "-m --buffer --buffer-size --mmap-pages --aux --size": "--aux-size",
-    "--root-dir --sysfs-root --sys": "--sysfs",
-    "--simulate --fake --example": "--demo",
-    "--overwrite --yes --replace": "--force",
-    "--follow-tlp": "--follow",
-    "--colour": "--color",
-    "--silent": "--quiet",
-    "--noop --simulate-only --what-if --check --test": "--dry-run",
-}
-"""What people write for an option; taken where the command has the option on the right, and not the one on the left."""
+@cache
+def _meant_by(what: str) -> list[tuple[list[str], str]]:
+    """Return what people write for ``commands`` or ``options``, and their ``habits``: the words, and what is meant."""
+    found = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[what]
+    return [(words.split(), meant) for words, meant in found.items()]
 
-HABITS = {
-    "-i -r --read --read-file --input-file --recording": "the recording stands without an option: FILE",
-    "-e --event": "the event is made of --rootport or --requester, --type and --direction; 'ptttool event' prints it",
-    "-D --dump-raw-trace": "'ptttool decode --to perf FILE' prints what perf report -D does",
-    "-s -d --slot": "the device stands without an option: DEVICE, such as 0000:00:10.0 or nvme0",
-    "-n -nn": "addresses stand beside names always; DEVICE chooses what is listed, such as nvme0",
-    "-a --all-cpus -p --pid -t --tid -F --freq -g": "a link is traced, not a process or a CPU: --rootport or --requester names it",
-    "-o --output --out": "the file stands without an option: FILE; --force replaces one that is there",
-    "-o --output": "results go to standard output: > FILE; 'ptttool report -o FILE.html' writes a page",
-}
-"""What to do instead of an option of perf, lspci, tcpdump or tshark; taken where the command has what the text names outside of quotes."""
 
 # What typer says of a value that it refuses.
 _REFUSED = re.compile(r"(?P<value>.*) is not (?:a valid|one of|in the range) ", re.DOTALL)
@@ -126,7 +67,7 @@ def _meant(name: str, root: Any, inside: str) -> str | None:
     """Return the command that another word means, if this version has it."""
     from ptttool.analyses.contract import ANALYSES
 
-    found = next((command for words, command in MEANT_COMMANDS.items() if name.lower() in words.split()), None)
+    found = next((command for words, command in _meant_by("commands") if name.lower() in words), None)
     if found == "--help":
         return f"{inside} {found}".lstrip()
     if found is not None and _exists(found, root):
@@ -153,7 +94,7 @@ def _exists(path: str, root: Any) -> bool:
 def _unknown_option(name: str, context: Any, see: str, arguments: Sequence[str]) -> UsageError:
     options = set(_option_names(context))
     written = name if len(name) == 2 else name.lower()  # -C is not -c
-    meant = [option for words, option in MEANT_OPTIONS.items() if written in words.split() and option in options]
+    meant = [option for words, option in _meant_by("options") if written in words and option in options]
     same = [each for each in options if each.replace("-", "") == name.lower().replace("-", "")]
     suggestions = same or meant or _near(name, {each for each in options if each.startswith("--")})
     if suggestions:
@@ -172,10 +113,10 @@ def _habit(name: str, context: Any) -> str | None:
     if context is None:
         return None
     has = {*_option_names(context), *re.findall("[A-Z]+", " ".join(map(argument_usage, filter(is_argument, context.command.params))))}
-    for words, text in HABITS.items():
+    for words, text in _meant_by("habits"):
         # What the text names outside of quotes.
         needed = re.findall(r"--[a-z]+|\b(?:FILE|DEVICE)\b", re.sub("'[^']*'|> FILE", "", text))
-        if name in words.split() and has.issuperset(needed):
+        if name in words and has.issuperset(needed):
             return text
     return None
 
