@@ -74,10 +74,10 @@ format: $(VENV)/dev.stamp ## lay the code out
 	$(BIN)/ruff format
 
 man: $(VENV)/dev.stamp ## write the manual pages from the command tree
-	$(BIN)/python -m ptttool.cli.manpages man
+	$(BIN)/python -m tests.generated.manpages man
 
 schemas: $(VENV)/dev.stamp ## write docs/schemas, the JSON Schemas of what --json prints
-	$(BIN)/python -m ptttool.cli.schemas docs/schemas
+	$(BIN)/python -m tests.generated.schemas docs/schemas
 
 vendored: $(VENV)/dev.stamp ## fetch what comes from elsewhere in the page of a report, as it is pinned (needs npm)
 	$(BIN)/python -m tests.report.vendored

@@ -1,7 +1,7 @@
 """JSON documents: what ``--json`` prints, as Structs of msgspec (or dataclasses, as results of foreign analyses may be).
 
 A class with ``@document("name")`` is the shape of one document. :func:`to_json` turns objects into what the JSON encoder takes,
-:func:`read_json` turns that into Structs; ``python -m ptttool.cli.schemas`` writes the JSON Schema of every registered document.
+:func:`read_json` turns that into Structs; ``make schemas`` writes the JSON Schema of every registered document.
 
 The keys of a document are the names of its fields, in order, or what ``msgspec.field(name=...)`` says. Every key is always there; ``null``
 stands for an absent value. Variables of a class say what differs::

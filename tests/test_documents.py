@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from msgspec import Struct
 
-from ptttool.cli.schemas import DIALECT, schema_of, schemas
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorDocument, document, documents, dumps, to_json
 from ptttool.errors import InputError
 from tests import ROOT
+from tests.generated.schemas import DIALECT, schema_of, schemas
 
 
 class Colour(StrEnum):

@@ -16,8 +16,8 @@ import pytest
 from ptttool.api.recording import open as open_recording
 from ptttool.capture.names import sidecar_path
 from ptttool.cli.main import main
-from ptttool.cli.schemas import schemas
 from ptttool.documents import to_json
+from tests.generated.schemas import schemas
 from tests.support import captures, machines
 
 PORT = ["--rootport", "0000:00:10.0"]

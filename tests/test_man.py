@@ -4,8 +4,8 @@ import re
 import shutil
 import subprocess
 
-from ptttool.cli import manpages
 from tests import ROOT
+from tests.generated import manpages
 
 MAN = ROOT / "man"
 

@@ -2,10 +2,10 @@
 
 import re
 
-from ptttool.cli import manpages
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands
 from tests import ROOT
+from tests.generated import manpages
 
 README = ROOT / "README.md"
 LONGEST = 10 * 1024

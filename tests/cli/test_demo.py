@@ -9,9 +9,9 @@ from tempfile import gettempdir
 
 import pytest
 
-from ptttool.cli import manpages
 from ptttool.cli.app import app
 from ptttool.cli.main import load_commands, main
+from tests.generated import manpages
 
 EVENT = "hisi_ptt0_0/filter=0x80001,type=6,direction=2,format=0/"
 ARGUMENTS: dict[str, list[str]] = {

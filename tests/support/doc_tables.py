@@ -12,7 +12,6 @@ import ptttool
 from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.errors.kinds import KINDS as ERROR_KINDS
 from ptttool.budget import Budget
-from ptttool.cli.schemas import schemas
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.errors import ExitCode
 from ptttool.exporters.contract import EXPORTERS
@@ -21,6 +20,7 @@ from ptttool.metrics.catalogue import METRICS
 from ptttool.table.where.functions import FUNCTIONS, Function
 from ptttool.tlp.columns import DW_COLUMNS, TLP_SCHEMA
 from tests import ROOT
+from tests.generated.schemas import schemas
 from tests.support.examples import table
 
 

@@ -6,15 +6,17 @@ import json
 import subprocess
 import sys
 
-from ptttool.cli import words as generate
 from ptttool.cli.completion.values import _LISTS, _MACHINE
 from ptttool.cli.completion.words import FOLDER, command_of, values
 from tests import ROOT
+from tests.generated import words as generate
 
 
 def test_files_are_up_to_date() -> None:
     """In a process of its own: other tests add commands, analyses and targets to the registries."""
-    script = "import json; from ptttool.cli import words as w; print(json.dumps({name: w.text_of(one) for name, one in w.words().items()}))"
+    script = (
+        "import json; from tests.generated import words as w; print(json.dumps({name: w.text_of(one) for name, one in w.words().items()}))"
+    )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     held = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
     assert held == json.loads(done.stdout), "run `make man`"

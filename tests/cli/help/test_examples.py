@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.cli import manpages
 from ptttool.cli.app import app
 from ptttool.cli.help.about import Example, about
 from ptttool.cli.main import load_commands, main
 from tests import ROOT
+from tests.generated import manpages
 
 
 def examples() -> Iterator[tuple[str, Example]]:

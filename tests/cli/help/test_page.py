@@ -7,13 +7,13 @@ import re
 import pytest
 
 from ptttool.cli import app as application
-from ptttool.cli import manpages
 from ptttool.cli.help.about import Stage, about
 from ptttool.cli.help.described import option_names, summary
 from ptttool.cli.help.page import help_text, stages
 from ptttool.cli.help.panels import Panel, in_panels
 from ptttool.cli.main import load_commands, main
 from ptttool.cli.terminal import colours
+from tests.generated import manpages
 
 load_commands()
 ROOT_COMMAND = application.app.tree

@@ -1,6 +1,6 @@
 """Write the manual pages from the command tree: ``ptttool.1`` and one page for each command.
 
-``python -m ptttool.cli.manpages FOLDER``, or ``make man``; ``tests/test_man.py`` fails while the committed pages differ.
+``python -m tests.generated.manpages FOLDER``, or ``make man``; ``tests/test_man.py`` fails while the committed pages differ.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def page(command: Any, path: str, paths: list[str], parent: Any = None) -> str:
     title = path.replace(" ", "-")
     _, *rest = list(paragraphs(command.help or "")) or [""]
     lines = [
-        '.\\" Written from the command tree by ptttool/cli/manpages.py; edit the help texts instead.',
+        '.\\" Written from the command tree by tests/generated/manpages.py; edit the help texts instead.',
         f'.TH "{title.upper()}" "1" "{RELEASES[VERSION]}" "ptttool {VERSION}" "ptttool manual"',
         ".SH NAME",
         f"{roff(title)} \\- {roff(described.summary(command))}",
@@ -180,7 +180,7 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    from ptttool.cli.words import write
+    from tests.generated.words import write
 
     write()  # what completion offers follows from the same commands
     sys.exit(main(Path(sys.argv[1])))

@@ -1,4 +1,4 @@
-"""The JSON Schemas of ``docs/schemas``, made of the registered documents: ``python -m ptttool.cli.schemas docs/schemas``.
+"""The JSON Schemas of ``docs/schemas``, made of the registered documents: ``python -m tests.generated.schemas docs/schemas``.
 
 Needs numpydoc, which comes with the extra ``dev``.
 """
@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
+import ptttool
 from ptttool.documents import documents, dumps, fields_of, is_shape
 from ptttool.files.atomic import output_file
 
@@ -35,7 +36,7 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 
 def import_everything() -> None:
     """Import every module of the package, so that all documents are registered."""
-    for module in pkgutil.walk_packages([str(Path(__file__).parents[1])], "ptttool."):
+    for module in pkgutil.walk_packages(ptttool.__path__, "ptttool."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
 

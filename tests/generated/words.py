@@ -1,6 +1,6 @@
 """Write the words that completion offers: options and arguments of every command, and values that ptttool itself defines.
 
-``python -m ptttool.cli.manpages man`` writes them, too; ``tests/cli/completion`` fails while the committed files differ.
+``python -m tests.generated.manpages man`` writes them, too; ``tests/cli/completion`` fails while the committed files differ.
 """
 
 from __future__ import annotations
