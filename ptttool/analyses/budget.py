@@ -23,7 +23,6 @@ MAX_BORDER_ROWS: Final = Budget(1 << 15, "rows", "Open requests where two parts 
 MAX_BORDER_KEYS: Final = Budget(
     1 << 18, "keys", "Requesters with their tags that are known where two parts join; 256 functions with 768 tags each are fewer."
 )
-MAX_LONE_LISTS: Final = Budget(1 << 12, "pages", "Pages of a drive that are known to hold lists, as one command at a time read them.")
 MAX_IN_FLIGHT: Final = Budget(1 << 12, "commands", "Commands of a drive that are open where two parts join; of more, no times are kept.")
 MAX_ERROR_SUMS: Final = Budget(1 << 16, "sums", "Sums of errors by kind and requester; beyond it, the sums are over all requesters.")
 MAX_LATENCY_BINS: Final = Budget(1 << 18, "bins", "Bins of latencies; beyond it, requesters have no percentiles of their own.")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
-from ptttool.analyses.io.counts import Counts, Sum
+from ptttool.analyses.io.counts import Counts
 from ptttool.analyses.io.kinds import Device, device_of, function_of
 from ptttool.analyses.io.nic import controller_of
 from ptttool.analyses.io.nvme import drive_of
-from ptttool.analyses.io.reads import Group, Groups
-from ptttool.analyses.io.requester import RecordingTime, RequesterTrace, TracedKinds
+from ptttool.analyses.io.requester import RequesterTrace, TracedKinds
 from ptttool.analyses.io.results import Controller, DataBytes, Drive, IoResult, Nic, Nvme, Unexplained
 from ptttool.analyses.needs import Captured, Need, captured
 from ptttool.analyses.scope import Scope, TlpAnalysis
@@ -21,8 +20,6 @@ from ptttool.pci import format_id
 if TYPE_CHECKING:
     from ptttool.table.batch import Batch
 
-# Bits of a Time field that does not wrap around unnoticed.
-_WIDE = 32
 _OPTIONS = "--direction inbound --type p,np"
 
 
@@ -44,8 +41,7 @@ class Io(TlpAnalysis[IoResult]):
 
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
-        # Ticks are those since the start of this part, for what was seen before and for these.
-        self._counts.merge(Counts.of(batch, self._clock.ticks(batch).at))
+        self._counts.add(batch, self._clock.ticks(batch).at)
 
     def merge(self, later: Io) -> None:
         """Add the TLPs behind."""
@@ -54,55 +50,35 @@ class Io(TlpAnalysis[IoResult]):
 
     def result(self, context: AnalysisContext) -> IoResult:
         """Return commands and packets."""
-        counts = self._counts
-        _close(counts)
-        flow = captured(context.contents, machine=context.machine)
+        tables, left_out = self._counts.close(), self._counts.left_out
+        requesters = tables.pop("requesters")
+        visible = _visible(captured(context.contents, machine=context.machine), requesters)
         time = self.scope.time_facts(self._clock, context.contents)
-        ticker = RecordingTime(None if time.breaks else time.elapsed_ticks, time.tick_ns, time.holes > 0, time.bits < _WIDE)
         drives: list[Drive] = []
         controllers: list[Controller] = []
         rest: list[Unexplained] = []
-        for requester in counts.sums.table()[0].tolist():
-            seen = RequesterTrace(requester, counts, _visible(flow, counts), ticker)
-            function = function_of(requester, context.machine)
+        for sums in requesters:
+            seen = RequesterTrace.of(sums, tables, left_out, visible, time)
+            function = function_of(seen.sum("key"), context.machine)
             device, by = device_of(seen, function)
             if device is Device.NVME:
                 drives.append(drive_of(seen, by))
             elif device is Device.NIC:
                 controllers.append(controller_of(seen, by, None if function is None else function.driver))
             else:
-                moved = seen.sum(Sum.WRITE_BYTES) + seen.sum(Sum.READ_BYTES)
-                rest.append(Unexplained(format_id(requester), seen.sum(Sum.TLPS), moved))
+                moved = seen.sum("write_bytes") + seen.sum("read_bytes")
+                rest.append(Unexplained(format_id(seen.sum("key")), seen.sum("tlps"), moved))
         drives.sort(key=lambda drive: (-(drive.commands or 0), drive.requester))
         controllers.sort(key=lambda each: (-(each.rx_packets or 0), -(each.written_bytes or 0), each.requester))
         rest.sort(key=lambda each: (-each.tlps, each.requester))
-        tables = (counts.entries, counts.descriptors, counts.records, counts.small_writes, counts.small_reads, counts.lists, counts.sums)
-        visible = _visible(flow, counts)
-        return IoResult(
-            _all_drives(drives, visible), _all_controllers(controllers, visible), rest, sum(table.left_out for table in tables), time
-        )
+        return IoResult(_all_drives(drives, visible), _all_controllers(controllers, visible), rest, sum(left_out.values()), time)
 
 
-def _close(counts: Counts) -> None:
-    """Add what is still open at both ends of the recording, since nothing more comes. It is taken out: a result may be asked for again."""
-    open_groups: list[tuple[int, Group]] = []
-    for requester, edge in counts.edges.items():
-        if edge.has_fetches:
-            edge.see_end(requester, edge.tail, edge.last_window)
-        open_groups += [(requester, group) for group in (edge.head, edge.tail) if group.count]
-        edge.head = edge.tail = Group()
-        if edge.small_write is not None:
-            counts.add_small_write(requester, edge.small_write, is_data=False)
-            edge.small_write = None
-    counts.add_groups(Groups.of(open_groups))
-
-
-def _visible(flow: Captured, counts: Counts) -> TracedKinds:
+def _visible(event: Captured, requesters: Any) -> TracedKinds:
     """Return what was traced: as the event says, else what there is."""
-    _, sums = counts.sums.table()
-    if flow.flow is None:
-        return TracedKinds(bool(sums[:, Sum.WRITES].any()), bool(sums[:, Sum.READS].any()), bool(sums[:, Sum.COMPLETIONS].any()))
-    inbound, outbound = flow.flow.inbound, flow.flow.outbound
+    if event.flow is None:
+        return TracedKinds(*(bool(requesters[name].any()) for name in ("writes", "reads", "completions")))
+    inbound, outbound = event.flow.inbound, event.flow.outbound
     return TracedKinds("P" in inbound, "NP" in inbound, any(group.startswith("CPL") for group in outbound))
 
 

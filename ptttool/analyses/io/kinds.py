@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
-from ptttool.analyses.io.counts import Sum
-from ptttool.analyses.io.reads import SECTOR
-from ptttool.analyses.io.requester import RequesterTrace
+from ptttool.analyses.io.counts import SECTOR
+from ptttool.analyses.io.requester import RequesterTrace, Rings
 from ptttool.analyses.io.results import By
-from ptttool.analyses.io.rings import Rings, rings_of
-from ptttool.analyses.io.tables import PageColumn
 
 if TYPE_CHECKING:
     from ptttool.machine.model import Machine, PciFunction
@@ -53,35 +50,32 @@ def _by_class(code: int) -> Device:
 
 def _by_behaviour(seen: RequesterTrace) -> Device:
     """Return what a requester does: chance accesses walk through no ring."""
-    entries = rings_of(seen.counts.entries, seen.requester)
-    records = rings_of(seen.counts.records, seen.requester)
-    descriptors = rings_of(seen.counts.descriptors, seen.requester)
-    small = seen.counts.small_writes.of(seen.requester)[0]
+    entries, records, descriptors = (seen.rings(name) for name in ("entries", "records", "descriptors"))
+    small = seen.pages["small_writes"]["key"]
     # A network controller reads descriptors where it writes them back, whole or in part; a drive never does.
-    written_back = (
-        np.isin(descriptors.ring_keys, np.concatenate((records.ring_keys, small))) if descriptors.pages else np.empty(0, np.bool_)
-    )
-    is_written_back = written_back.any() if seen.visible.reads else np.isin(records.ring_keys, small).any()
-    if _are_rings(descriptors, records) and is_written_back:
+    is_written_back = (
+        np.isin(descriptors.keys, np.concatenate((records.keys, small))) if seen.visible.reads else np.isin(records.keys, small)
+    ).any()
+    if is_written_back and _are_rings(descriptors, records):
         return Device.NIC
-    if seen.sum(Sum.UNEVEN):
+    if seen.sum("uneven"):
         return Device.OTHER  # a drive reads sectors, entries, and lists of addresses
     if not (seen.visible.reads or seen.visible.writes):
         # Who reads 64 bytes at once, and never 16, fetches commands.
-        is_answered = seen.sum(Sum.ENTRY_COMPLETIONS) > 0 and not seen.sum(Sum.SLOT_COMPLETIONS)
+        is_answered = seen.sum("entry_completions") > 0 and not seen.sum("slot_completions")
         return Device.NVME if is_answered else Device.OTHER
     if not _are_rings(entries, records):
         return Device.OTHER
-    if seen.visible.reads and seen.sum(Sum.READS):
-        is_drive = entries.pages > 0 and (records.pages > 0 or not seen.visible.writes or not seen.sum(Sum.DATA_WRITE_BYTES))
+    if seen.visible.reads and seen.sum("reads"):
+        is_drive = entries.is_ring.any() and (records.is_ring.any() or not seen.visible.writes or not seen.sum("data_write_bytes"))
         return Device.NVME if is_drive else Device.OTHER
-    return Device.NVME if seen.sum(Sum.DATA_WRITE_BYTES) % SECTOR == 0 else Device.OTHER
+    return Device.NVME if seen.sum("data_write_bytes") % SECTOR == 0 else Device.OTHER
 
 
 def _are_rings(*both: Rings) -> bool:
     """Return whether what was taken for rings is: pages that were walked through, or a single access to one page each."""
-    known = sum(rings.total(PageColumn.ACCESSES) for rings in both)
-    others = sum(rings.others(PageColumn.EXACT) for rings in both)
-    if any(rings.total(PageColumn.STEPS) for rings in both):
+    known = sum(rings.total("accesses") for rings in both)
+    others = sum(rings.others("exact") for rings in both)
+    if any(rings.total("steps") for rings in both):
         return known >= others
-    return known > 0 and not others and all(rings.pages <= 1 for rings in both)
+    return known > 0 and not others and all(len(rings.keys) <= 1 for rings in both)

@@ -10,11 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from ptttool.analyses.io.counts import Sum
-from ptttool.analyses.io.requester import RequesterTrace
+from ptttool.analyses.io.requester import RequesterTrace, Rings
 from ptttool.analyses.io.results import By, Controller
-from ptttool.analyses.io.rings import Rings, rings_of
-from ptttool.analyses.io.tables import PageColumn
 from ptttool.pci import format_id
 
 FRAME_CHECK_SEQUENCE = 4
@@ -29,50 +26,50 @@ _OUT_OF_ORDER: Final = 8
 
 def rings(seen: RequesterTrace) -> tuple[Rings, Rings]:
     """Return where descriptors of received packets are written, and where descriptors are read."""
-    counts, requester = seen.counts, seen.requester
-    read, written, state = (table.of(requester)[0] for table in (counts.descriptors, counts.records, counts.small_writes))
-    records = rings_of(counts.records, requester, together=np.concatenate((read, state)))
-    descriptors = rings_of(counts.descriptors, requester, together=np.concatenate((written, state)))
-    if seen.visible.reads and descriptors.pages:
-        records = records.within(descriptors.ring_keys)
+    read, written, state = (seen.pages[name]["key"] for name in ("descriptors", "records", "small_writes"))
+    records = seen.rings("records", together=np.concatenate((read, state)))
+    descriptors = seen.rings("descriptors", together=np.concatenate((written, state)))
+    if seen.visible.reads and descriptors.is_ring.any():
+        records = Rings(records.rows, records.is_ring & np.isin(records.rows["key"], descriptors.keys))
     return records, descriptors
 
 
 def writes_back(seen: RequesterTrace, received: Rings, descriptors: Rings) -> bool:
     """Return whether descriptors were seen to be written back, whole or in part, one after the other."""
-    state = seen.counts.small_writes.of(seen.requester)[0]
-    if descriptors.pages:
-        found = bool(np.isin(descriptors.ring_keys, np.concatenate((received.ring_keys, state))).any())
+    state = seen.pages["small_writes"]["key"]
+    if descriptors.is_ring.any():
+        found = bool(np.isin(descriptors.keys, np.concatenate((received.keys, state))).any())
     else:
-        found = not seen.visible.reads and bool(np.isin(received.ring_keys, state).any())
-    return found and received.total(PageColumn.JUMPS) * _OUT_OF_ORDER <= received.total(PageColumn.ACCESSES)
+        found = not seen.visible.reads and bool(np.isin(received.keys, state).any())
+    return found and received.total("jumps") * _OUT_OF_ORDER <= received.total("accesses")
 
 
 def controller_of(seen: RequesterTrace, by: By, driver: str | None) -> Controller:
     """Return what is to be said of a network controller; `driver`: its driver, where that is known."""
-    counts, requester, visible = seen.counts, seen.requester, seen.visible
+    visible = seen.visible
+    requester = format_id(seen.sum("key"))
     received, descriptors = rings(seen)
-    written = seen.sum(Sum.WRITE_BYTES) if visible.writes else None
-    asked = seen.sum(Sum.READ_BYTES) if visible.reads else None
+    written = seen.sum("write_bytes") if visible.writes else None
+    asked = seen.sum("read_bytes") if visible.reads else None
     is_other = driver is not None and driver not in WRITE_BACK | _PASSED_ON
     if is_other or not writes_back(seen, received, descriptors):
-        return Controller(format_id(requester), by, is_understood=False, written_bytes=written, asked_bytes=asked)
+        return Controller(requester, by, is_understood=False, written_bytes=written, asked_bytes=asked)
     # Which ring is for transmission, only the writes tell: nothing of 16 bytes is written back there.
-    sending = descriptors.without(received.ring_keys) if visible.writes else None
-    packets = received.total(PageColumn.SLOTS) if visible.writes else None
-    bytes_ = seen.sum(Sum.DATA_WRITE_BYTES) + received.others(PageColumn.BYTES) if visible.writes else None
-    sent = with_data = fetched = None
+    sending = descriptors.without(received.keys)
+    packets = bytes_ = sent = fetched = with_data = least = None
+    if visible.writes:
+        packets = received.total("slots")
+        bytes_ = seen.sum("data_write_bytes") + received.others("bytes")
+    pages = np.concatenate((descriptors.keys, received.keys))
     if visible.reads:
-        pages = np.concatenate((descriptors.ring_keys, received.ring_keys))
-        keys, rows = counts.entries.of(requester)
-        several = int(rows[np.isin(keys, pages), PageColumn.BYTES].sum())
-        at_once = np.isin(keys, descriptors.without(received.ring_keys).ring_keys).any()
-        sent = seen.sum(Sum.READ_BYTES) - descriptors.total(PageColumn.BYTES) - several
-        if sending is not None and not at_once:
-            fetched, with_data = sending.total(PageColumn.SLOTS), sending.total(PageColumn.FOLLOWED)
-    contexts = None if fetched is None or with_data is None else fetched - with_data
+        entries = seen.pages["entries"]
+        several = int(entries["bytes"][np.isin(entries["key"], pages)].sum())
+        sent = seen.sum("read_bytes") - descriptors.total("bytes") - several
+        if visible.writes and not np.isin(entries["key"], sending.keys).any():
+            fetched, with_data = sending.total("slots"), sending.total("followed")
+            least = min(fetched - with_data, with_data) or with_data
     return Controller(
-        requester=format_id(requester),
+        requester=requester,
         by=by,
         is_understood=True,
         written_bytes=written,
@@ -81,8 +78,8 @@ def controller_of(seen: RequesterTrace, by: By, driver: str | None) -> Controlle
         rx_bytes=bytes_,
         rx_wire_bytes=None if packets is None or bytes_ is None else bytes_ + FRAME_CHECK_SEQUENCE * packets,
         tx_descriptors=fetched,
-        tx_sends_least=None if contexts is None or with_data is None else min(contexts, with_data) or with_data,
+        tx_sends_least=least,
         tx_sends_most=with_data,
         tx_bytes=sent,
-        interrupts=seen.interrupts(beside={*descriptors.ring_keys.tolist(), *received.ring_keys.tolist()}),
+        interrupts=seen.interrupts(beside=pages),
     )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ptttool.analyses.io.counts import ENTRY, Sum
-from ptttool.analyses.io.reads import PAGE, Lists
-from ptttool.analyses.io.requester import RequesterTrace
+from ptttool.analyses.io.counts import ENTRY, PAGE
+from ptttool.analyses.io.requester import RequesterTrace, Rings
 from ptttool.analyses.io.results import By, Count, DataBytes, Drive, InFlight
-from ptttool.analyses.io.rings import Rings, rings_of
-from ptttool.analyses.io.tables import PageColumn
+from ptttool.kernel.accesses import LEVEL_BIT
 from ptttool.pci import format_id
 
+# Bits of a Time field that does not wrap around unnoticed.
+_WIDE = 32
 # One fetch in so many may follow another one at once, and reads between fetches still are taken for one command's.
 _IN_A_ROW = 8
 # One fetch in so many may be of a command without data or without a list.
@@ -21,47 +19,34 @@ _WITHOUT_LIST = 8
 _PAGES_WITHOUT_LIST = 2
 
 
-@dataclass(frozen=True)
-class Written:
-    """Bytes that a drive asked memory for.
-
-    Parameters
-    ----------
-    data, lists, uncertain : int
-        Data, lists of addresses, and how much of the data may be lists.
-    """
-
-    data: int
-    lists: int
-    uncertain: int
-
-
 def drive_of(seen: RequesterTrace, by: By) -> Drive:
     """Return what is to be said of a drive."""
-    counts, requester, visible = seen.counts, seen.requester, seen.visible
-    entries, records = rings_of(counts.entries, requester), rings_of(counts.records, requester)
-    submitted = entries.total(PageColumn.SLOTS) if visible.reads else None
-    completed = records.total(PageColumn.SLOTS) if visible.writes else None
-    read = seen.sum(Sum.DATA_WRITE_BYTES) + records.others(PageColumn.BYTES) if visible.writes else None
+    visible = seen.visible
+    entries, records = seen.rings("entries"), seen.rings("records")
+    submitted = entries.total("slots") if visible.reads else None
+    completed = records.total("slots") if visible.writes else None
+    read = seen.sum("data_write_bytes") + records.others("bytes") if visible.writes else None
     is_followed = _is_followed(seen, entries, records)
-    at_start = -seen.edge.flight.lowest if is_followed else 0
+    at_start = -seen.sum("lowest") if is_followed else 0
     counted_by, commands = _commands(seen, submitted, completed, at_start)
     in_flight = _in_flight(seen, entries, records, at_start) if is_followed else None
-    written = _written(seen, entries, read, lone_lists=in_flight is not None and in_flight.is_whole) if visible.reads else None
-    others = entries.others(PageColumn.EXACT)
+    data, lists, uncertain = None, None, 0
+    if visible.reads:
+        data, lists, uncertain = _written(seen, entries, read, lone_lists=in_flight is not None and in_flight.is_whole)
+    others = entries.others("exact")
     return Drive(
-        requester=format_id(requester),
+        requester=format_id(seen.sum("key")),
         by=by,
         commands=commands,
         counted_by=counted_by,
         submitted=submitted,
         completed=completed,
-        data_bytes=DataBytes(read, None if written is None else written.data),
-        uncertain_bytes=0 if written is None else written.uncertain,
-        list_bytes=None if written is None else written.lists,
-        interrupts=seen.interrupts(beside=set()),
-        submission_pages=entries.pages,
-        completion_pages=records.pages,
+        data_bytes=DataBytes(read, data),
+        uncertain_bytes=uncertain,
+        list_bytes=lists,
+        interrupts=seen.interrupts(beside=np.empty(0, dtype=np.int64)),
+        submission_pages=len(entries.keys),
+        completion_pages=len(records.keys),
         in_flight=in_flight,
         unexplained_tlps=others,
         unexplained_bytes=others * ENTRY,
@@ -74,83 +59,94 @@ def _commands(seen: RequesterTrace, submitted: int | None, completed: int | None
     if completed is not None:
         return Count.COMPLETIONS, completed
     if seen.visible.answers:
-        return Count.ANSWERS, seen.sum(Sum.ENTRY_COMPLETIONS)
+        return Count.ANSWERS, seen.sum("entry_completions")
     return None, None
 
 
 def _is_followed(seen: RequesterTrace, entries: Rings, records: Rings) -> bool:
     """Return whether the number of commands in flight was followed: what was taken for fetches and completions are all of them."""
-    if seen.ticker.has_holes or not (seen.visible.reads and seen.visible.writes):
+    if seen.time.holes or not (seen.visible.reads and seen.visible.writes):
         return False
-    is_whole = seen.counts.entries.left_out == seen.counts.records.left_out == 0
-    fetched = entries.total(PageColumn.SLOTS) == entries.total(PageColumn.EXACT) == int(entries.rows[:, PageColumn.EXACT].sum())
-    return is_whole and fetched and not records.others(PageColumn.SLOTS)
+    is_whole = seen.left_out["entries"] == seen.left_out["records"] == 0
+    fetched = entries.total("slots") == entries.total("exact") == int(entries.rows["exact"].sum())
+    return is_whole and fetched and not records.others("slots")
 
 
 def _in_flight(seen: RequesterTrace, entries: Rings, records: Rings, at_start: int) -> InFlight:
-    flight, elapsed, tick_ns = seen.edge.flight, seen.ticker.elapsed, seen.ticker.tick_ns
-    at_end = at_start + flight.change
-    inside = records.total(PageColumn.SLOTS) - at_start
+    elapsed = None if seen.time.breaks else seen.time.elapsed_ticks
+    may_be_short, tick_ns = seen.time.bits < _WIDE, seen.time.tick_ns
+    at_end = at_start + seen.sum("level")
+    inside = records.total("slots") - at_start
     is_whole = at_start == at_end == 0
     mean = least = most = None
     if elapsed is not None:
         # The sums of times are kept modulo 2^64; their difference fits.
         with np.errstate(over="ignore"):
-            difference = records.rows[records.is_ring, PageColumn.TIMES].sum() - entries.rows[entries.is_ring, PageColumn.TIMES].sum()
+            difference = records.rows["times"][records.is_ring].sum() - entries.rows["times"][entries.is_ring].sum()
         time_in_flight = int(difference) + elapsed * at_end
         mean = time_in_flight / elapsed if elapsed else None
         if inside > 0:
             # All that was in flight, also of commands that were not seen whole; and without those that may have been so the longest.
-            most = time_in_flight / inside if is_whole or not seen.ticker.may_be_short else None
-            if flight.fetched is not None and flight.ended is not None:
-                least = (int(difference) - int(flight.ended.sum()) + int(flight.fetched.sum())) / inside
+            most = time_in_flight / inside if is_whole or not may_be_short else None
+            if not seen.sum("is_lost"):
+                least = (int(difference) + _open_ticks(seen)) / inside
     ticks = most if is_whole else None
     return InFlight(
         at_start=at_start,
         at_end=at_end,
-        peak=at_start + flight.highest,
-        peak_index=flight.highest_index,
+        peak=at_start + seen.sum("highest"),
+        peak_index=seen.sum("highest_index") if seen.sum("highest") else None,
         mean=mean,
         ticks=ticks,
         ns=None if ticks is None or tick_ns is None else ticks * tick_ns,
         ticks_least=least,
-        ticks_most=None if seen.ticker.may_be_short else most,
+        ticks_most=None if may_be_short else most,
         is_whole=is_whole,
-        is_exact=is_whole and not seen.ticker.may_be_short,
+        is_exact=is_whole and not may_be_short,
     )
 
 
-def _written(seen: RequesterTrace, entries: Rings, read: int | None, *, lone_lists: bool) -> Written:
-    """Tell data from lists of addresses, where that depends on the whole recording."""
-    keys, rows = seen.counts.lists.of(seen.requester)
-    data = seen.sum(Sum.READ_DATA)
+def _open_ticks(seen: RequesterTrace) -> int:
+    """Return the ticks of fetches without a completion, less those of completions without a fetch.
+
+    Each completion ends the newest command: no order lets those that are left open be earlier.
+    """
+    rows = seen.pages["levels"]
+    levels = rows["key"] - (seen.sum("key") << LEVEL_BIT) - (1 << LEVEL_BIT - 1)
+    is_crossed = levels > seen.sum("lowest")
+    return int(rows["fetched"][is_crossed & (levels <= seen.sum("level"))].sum() - rows["ended"][is_crossed & (levels <= 0)].sum())
+
+
+def _written(seen: RequesterTrace, entries: Rings, read: int | None, *, lone_lists: bool) -> tuple[int, int, int]:
+    """Tell data from lists of addresses, where that depends on the whole recording.
+
+    Returns
+    -------
+    data, lists, uncertain : int
+        Bytes of data and of lists that a drive asked memory for, and how many of the data may be lists.
+    """
+    rows = seen.pages["lists"]
     # What was read in several entries at a time was taken for lists.
-    lists = seen.sum(Sum.READ_LISTS)
-    several = entries.total(PageColumn.BYTES) - entries.total(PageColumn.EXACT) * ENTRY
-    lists += int(rows[:, Lists.SURE_BYTES].sum()) - several
-    fetches = int(entries.rows[:, PageColumn.EXACT].sum())
-    one_by_one = not several and seen.sum(Sum.IN_A_ROW) * _IN_A_ROW <= fetches
-    sure = rows[:, Lists.SURE] > 0
+    several = entries.total("bytes") - entries.total("exact") * ENTRY
+    data, lists = seen.sum("read_data"), seen.sum("read_lists") + int(rows["sure"].sum()) - several
+    one_by_one = not several and seen.sum("in_a_row") * _IN_A_ROW <= int(entries.rows["exact"].sum())
+    sure = rows["sure"] > 0
     if lone_lists:
-        sure |= np.isin(keys, np.array(sorted(seen.edge.lone_lists), dtype=np.uint64))
+        sure |= rows["lone"] == 1 - seen.sum("lowest")
+    first = rows["first_page"] + rows["first_tail"]
     first_is_list = sure | one_by_one
-    tail_is_list = sure | ((rows[:, Lists.FIRST_TAIL] > 0) & first_is_list) | (rows[:, Lists.DATA] == 0)
-    is_first, is_tail = (rows[:, Lists.FIRST_PAGE] + rows[:, Lists.FIRST_TAIL]) > 0, rows[:, Lists.ALONE_TAIL] > 0
-    holds_lists = sure | (is_first & first_is_list) | (is_tail & tail_is_list)
-    left = rows[~holds_lists]
-    alone = int(left[:, Lists.ALONE_PAGE].sum())
-    all_are_lists = read is not None and _need_lists(read, seen.sum(Sum.EMPTY), alone)
-    uncertain = 0
+    tail_is_list = sure | ((rows["first_tail"] > 0) & first_is_list) | (rows["data"] == 0)
+    holds_lists = sure | ((first > 0) & first_is_list) | ((rows["alone_tail"] > 0) & tail_is_list)
+    left = int(rows["alone_page"][~holds_lists].sum())
+    all_are_lists = read is not None and _need_lists(read, seen.sum("empty"), left // PAGE)
     for bytes_, is_list in (
-        (rows[:, Lists.ALONE_TAIL_BYTES], tail_is_list),
-        (rows[:, Lists.FIRST_PAGE_BYTES] + rows[:, Lists.FIRST_TAIL_BYTES], first_is_list),
-        (rows[:, Lists.ALONE_PAGE_BYTES], holds_lists | all_are_lists),
+        (rows["alone_tail"], tail_is_list),
+        (first, first_is_list),
+        (rows["alone_page"], holds_lists | all_are_lists),
     ):
         lists += int(bytes_[is_list].sum())
         data += int(bytes_[~is_list].sum())
-    if read is None:
-        uncertain = int(left[:, Lists.ALONE_PAGE_BYTES].sum())
-    return Written(data, max(lists, 0), uncertain)
+    return data, max(lists, 0), left if read is None else 0
 
 
 def _need_lists(read: int, without: int, alone: int) -> bool:

@@ -1,16 +1,23 @@
-"""What a whole recording holds of one requester, as the devices' analyses read it."""
+"""What a whole recording holds of one requester, as the devices' analyses read it: its sums, and the rings that it walked through."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from ptttool.analyses.io.counts import Counts, Sum
-from ptttool.analyses.io.edges import Edge
-from ptttool.analyses.io.tables import Numbers, Small
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.time.facts import TimeFacts
+from ptttool.kernel.accesses import LEVEL_BIT, REQUESTER_BIT
+
+Array = npt.NDArray[Any]
+
+# One access in so many may be out of order in a ring: reads may overtake each other, and where TLPs were lost, slots are missing.
+_TOLERATED = 2
 
 
-@dataclass(frozen=True)
-class TracedKinds:
+class TracedKinds(NamedTuple):
     """Which TLPs of devices were traced.
 
     Parameters
@@ -24,64 +31,77 @@ class TracedKinds:
     answers: bool
 
 
-@dataclass(frozen=True)
-class RecordingTime:
-    """Time of a recording.
-
-    Parameters
-    ----------
-    elapsed : int or None
-        Ticks from the first to the last record; None where time is not known throughout.
-    tick_ns : float or None
-        Nanoseconds of a tick.
-    has_holes : bool
-        Whether records may be missing inside.
-    may_be_short : bool
-        Whether the Time field has so few bits that ticks may be missing in long gaps.
-    """
-
-    elapsed: int | None
-    tick_ns: float | None
-    has_holes: bool = False
-    may_be_short: bool = False
-
-
-@dataclass(frozen=True)
-class RequesterTrace:
+class RequesterTrace(NamedTuple):
     """One requester.
 
     Parameters
     ----------
-    requester : int
-        Requester ID.
-    counts : Counts
-        The sums of the recording.
+    sums : numpy.void
+        Its sums: :data:`ptttool.kernel.accesses.REQUESTER`.
+    pages : Mapping of str to structured ndarray
+        Of each table of pages its rows: :data:`ptttool.kernel.accesses.WALKED`, and of ``lists`` :data:`~ptttool.kernel.accesses.LISTED`;
+        of ``levels`` those of :data:`~ptttool.kernel.accesses.LEVEL`.
+    left_out : Mapping of str to int
+        By table: accesses of all requesters that were left out.
     visible : TracedKinds
         What was traced.
-    ticker : RecordingTime
-        Its time.
+    time : TimeFacts
+        What is known of time in the recording.
     """
 
-    requester: int
-    counts: Counts
+    sums: Any
+    pages: Mapping[str, Array]
+    left_out: Mapping[str, int]
     visible: TracedKinds
-    ticker: RecordingTime
+    time: TimeFacts
 
-    def sum(self, column: Sum) -> int:
+    @classmethod
+    def of(
+        cls, sums: Any, tables: Mapping[str, Array], left_out: Mapping[str, int], visible: TracedKinds, time: TimeFacts
+    ) -> RequesterTrace:
+        """Return one of those in the tables of a recording."""
+        pages = {}
+        for name, rows in tables.items():
+            bit = LEVEL_BIT if name == "levels" else REQUESTER_BIT
+            pages[name] = rows[rows["key"] >> bit == sums["key"]]
+        return cls(sums, pages, left_out, visible, time)
+
+    def sum(self, column: str) -> int:
         """Return a sum of the requester."""
-        return int(self.counts.sums.of_number(self.requester)[column])
+        return int(self.sums[column])
 
-    @property
-    def edge(self) -> Edge:
-        """Both ends of the recording."""
-        return self.counts.edges.get(self.requester) or Edge()
+    def rings(self, table: str, *, together: Array | None = None) -> Rings:
+        """Return the rings in a table of pages.
 
-    def interrupts(self, *, beside: set[int]) -> int | None:
+        Parameters
+        ----------
+        table : str
+            Accesses of the size of its slots.
+        together : ndarray of int64, optional
+            Where data may end in pieces of a slot's size: a page that was accessed once belongs to a ring only beside another page of one,
+            or if it is among these.
+        """
+        rows = self.pages[table]
+        keys = rows["key"]
+        in_order = rows["jumps"] * _TOLERATED <= rows["accesses"]
+        is_ring = in_order & (rows["steps"] > 0) & (rows["exact"] > 0)
+        once = (rows["accesses"] == 1) & (rows["exact"] == 1)
+        is_ring |= once if together is None else once & np.isin(keys, together)
+        # A ring goes on in the next page, where perhaps no access was of a single slot.
+        maybe = in_order & ~is_ring & ((rows["steps"] > 0) | (rows["accesses"] == 1))
+        while True:
+            beside = maybe & (np.isin(keys + 1, keys[is_ring]) | np.isin(keys - 1, keys[is_ring]))
+            if not beside.any():
+                return Rings(rows, is_ring)
+            is_ring |= beside
+            maybe &= ~beside
+
+    def interrupts(self, beside: Array) -> int | None:
         """Return the number of interrupts: small writes that always go to the same address of a page.
 
         Parameters
         ----------
-        beside : set of int
+        beside : ndarray of int64
             Pages in which small writes are something else: rings of descriptors, whose states are written.
 
         Returns
@@ -91,23 +111,47 @@ class RequesterTrace:
         """
         if not self.visible.writes:
             return None
-        keys, rows = self.counts.small_writes.of(self.requester)
-        read_keys, read_rows = self.counts.small_reads.of(self.requester)
-        doorbell_reads = list(
-            zip(read_rows[:, Small.LOWEST].tolist(), read_rows[:, Small.HIGHEST].tolist(), read_keys.tolist(), strict=True)
-        )
-        return sum(
-            int(row[Small.ACCESSES])
-            for key, row in zip(keys.tolist(), rows.tolist(), strict=True)
-            if key not in beside and row[Small.LOWEST] == row[Small.HIGHEST] and not _is_event_index(key, row, doorbell_reads)
-        )
+        rows = self.pages["small_writes"]
+        rows = rows[(rows["lowest"] == rows["highest"]) & ~np.isin(rows["key"], beside)]
+        reads = self.pages["small_reads"]
+        # A page is that of event indexes if the doorbells that a drive reads have the same offsets in the page beside it.
+        is_event_index = np.zeros(len(rows), dtype=np.bool_)
+        for step in (-1, 1):
+            at = np.searchsorted(reads["key"], rows["key"] + step)
+            known = np.flatnonzero(np.isin(rows["key"] + step, reads["key"]))
+            near, offsets = reads[at[known]], rows["lowest"][known]
+            is_event_index[known] |= (near["lowest"] <= offsets) & (offsets <= near["highest"])
+        return int(rows["accesses"][~is_event_index].sum())
+
+
+class Rings(NamedTuple):
+    """The pages of a requester in a table, and which of them belong to rings: they were walked through slot after slot.
+
+    Parameters
+    ----------
+    rows : structured ndarray, shape (n,)
+        The pages.
+    is_ring : ndarray of bool, shape (n,)
+        Whether a page belongs to a ring.
+    """
+
+    rows: Array
+    is_ring: npt.NDArray[np.bool_]
+
+    def total(self, column: str) -> int:
+        """Return the sum of a column over the pages of rings."""
+        return int(self.rows[column][self.is_ring].sum())
+
+    def others(self, column: str) -> int:
+        """Return the sum of a column over all other pages."""
+        return int(self.rows[column][~self.is_ring].sum())
+
+    def without(self, keys: Array) -> Rings:
+        """Return the same without rings in some pages."""
+        return Rings(self.rows, self.is_ring & ~np.isin(self.rows["key"], keys))
 
     @property
-    def small_writes(self) -> Numbers:
-        """The requester's rows of small writes."""
-        return self.counts.small_writes.of(self.requester)[1]
-
-
-def _is_event_index(key: int, row: list[int], doorbell_reads: list[tuple[int, int, int]]) -> bool:
-    """Return whether a page is that of event indexes: the doorbells that a drive reads have the same offsets in the page beside it."""
-    return any(lowest <= row[Small.LOWEST] <= highest and abs(key - other) == 1 for lowest, highest, other in doorbell_reads)
+    def keys(self) -> Array:
+        """The pages of rings."""
+        keys: Array = self.rows["key"][self.is_ring]
+        return keys
