@@ -19,18 +19,26 @@ result=$build/$arch/python
 target=$arch-linux-gnu
 patches='^(git-updates|CVE-|ssl-|dict-use-after-free|traverse-managed-dicts|gchead-alignment)'
 
+# Download the newest version of a source package. Not every mirror has all that its lists name: then the next older one, which is said.
+fetch() {
+    for version in $(apt-cache $settings showsrc --only-source "$1" | sed -n 's/^Version: //p' | sort -Vru); do
+        if (cd "$build/downloads" && apt-get $settings source --download-only "$1=$version" >/dev/null); then return; fi
+        echo "the mirror lacks $1 $version: an older version is taken" >&3
+    done
+    return 1
+}
+
 sources() {
     mkdir -p "$build/apt/lists/partial" "$build/apt/cache/archives/partial" "$build/downloads"
     keyring=/usr/share/keyrings/debian-archive-keyring.gpg
     for suite in "debian $DEBIAN" "debian-security $DEBIAN-security"; do
         echo "deb-src [signed-by=$keyring] http://deb.debian.org/${suite% *} ${suite#* } main"
     done > "$build/apt/sources.list"
-    apt="apt-get -qq -o Dir::Etc::sourcelist=$build/apt/sources.list -o Dir::Etc::sourceparts=- -o Dir::State::lists=$build/apt/lists
+    settings="-qq -o Dir::Etc::sourcelist=$build/apt/sources.list -o Dir::Etc::sourceparts=- -o Dir::State::lists=$build/apt/lists
         -o Dir::Cache=$build/apt/cache -o Dir::State::status=/dev/null -o APT::Sandbox::User=root"
-    $apt update
+    apt-get $settings update
     for name in "python$PYTHON" $LIBRARIES; do
-        # Not every mirror has all of the suite of security fixes; point releases of the other suite bring them later.
-        (cd "$build/downloads" && { $apt source --download-only "$name" || $apt source --download-only "$name/$DEBIAN"; }) >/dev/null
+        fetch "$name"
         rm -rf "$build/unpacked"
         case "$name" in python*) skip=--skip-patches ;; *) skip= ;; esac
         # The last of several versions is the one that was fetched now.
@@ -116,7 +124,9 @@ interpreter() {
 
 logged() {
     echo "$arch: $1 (log: $build/$arch/$1.log)"
-    "$1" > "$build/$arch/$1.log" 2>&1 || { tail -n 20 "$build/$arch/$1.log" >&2; exit 1; }
+    # Not "$1" || …: there, a step that fails does not end the function.
+    "$1" 3>&2 > "$build/$arch/$1.log" 2>&1 &
+    wait $! || { tail -n 20 "$build/$arch/$1.log" >&2; exit 1; }
 }
 
 mkdir -p "$build/$arch"
