@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ptttool.analyses.needs import Need as Need
     from ptttool.api.analyses import Analyzed as Analyzed
     from ptttool.api.analyses import AnalyzedRecordings as AnalyzedRecordings
-    from ptttool.api.analyses import Comparison as Comparison
+    from ptttool.analyses.compare.comparison import Comparison as Comparison
     from ptttool.api.analyses import analyze as analyze
     from ptttool.api.analyses import compare as compare
     from ptttool.api.capture import BuiltEvent as BuiltEvent
@@ -113,9 +113,10 @@ _HOMES = {
     name: module
     for module, names in {
         "ptttool._version": "__version__",
+        "ptttool.analyses.compare.comparison": "Comparison",
         "ptttool.analyses.contract": "ANALYSES Analysis AnalysisContext",
         "ptttool.analyses.needs": "Lack Need",
-        "ptttool.api.analyses": "Analyzed AnalyzedRecordings Comparison analyze compare",
+        "ptttool.api.analyses": "Analyzed AnalyzedRecordings analyze compare",
         "ptttool.api.capture": (
             "BuiltEvent ChosenEvent Explanation Leftover Plan Recorded RecoveredRecording Subject build_event explain_event "
             "find_unfinished plan_recording record recover_recording"

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ptttool.analyses.compare.comparison import MOST_PARTS, Comparison
-from ptttool.analyses.compare.comparison import compare as compared
 from ptttool.api.lists import listed
-from ptttool.api.recording import open as open_recording
-from ptttool.pipeline.analyzing.ask import ask_of
-from ptttool.pipeline.analyzing.compare import measure
-from ptttool.pipeline.analyzing.several import Analyzed, AnalyzedRecordings, RecordingSums, analyze_recording
+from ptttool.api.reading import Reading
+from ptttool.api.recording import request_of
+from ptttool.pipeline.analyzing.ask import Ask
+from ptttool.pipeline.analyzing.several import (
+    Analyzed,
+    AnalyzeDocument,
+    AnalyzedRecordings,
+    NotSummed,
+    RecordingSums,
+)
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import workers_for
 from ptttool.recording.folders import with_folders
 
-__all__ = ["Analyzed", "AnalyzedRecordings", "Comparison", "analyze", "compare"]
+if TYPE_CHECKING:
+    from ptttool.analyses.compare.comparison import Comparison
+
+__all__ = [
+    "AnalyzeDocument",
+    "Analyzed",
+    "AnalyzedRecordings",
+    "NotSummed",
+    "RecordingSums",
+    "analyze",
+    "compare",
+    "with_folders",
+]
 
 
 def analyze(
@@ -76,13 +92,11 @@ def analyze(
     files = with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
     wanted = listed(names)
     sums = RecordingSums(wanted)
-    done = []
     with workers_for(files, jobs) as workers:
-        for path in files:
-            with open_recording(path, protocol, parameters=parameters) as recording:
-                ask = ask_of(recording, where, TimeOptions(time_model, tick_ns), options)
-                done.append(analyze_recording(recording, wanted, workers, ask, sums=sums))
-    return AnalyzedRecordings(tuple(done), sums.results(), {name: str(reason) for name, reason in sums.reasons().items()})
+        ask = Ask(workers, time=TimeOptions(time_model, tick_ns), options=options or {})
+        read = Reading(request_of(protocol, parameters), ask, where)
+        done, _ = read.each(files, lambda one: read.analyzed(one, wanted, sums))
+    return sums.document(done)
 
 
 def compare(
@@ -90,7 +104,7 @@ def compare(
     second: str | Path,
     *,
     where: str | None = None,
-    parts: int = MOST_PARTS,
+    parts: int = 32,
     parameters: Mapping[str, object] | None = None,
     time_model: str = "auto",
     tick_ns: float | None = None,
@@ -131,9 +145,7 @@ def compare(
     >>> ptttool.compare(path, path).changes
     []
     """
-    found = []
-    with workers_for((str(first), str(second)), jobs) as workers:
-        for path in (first, second):
-            with open_recording(path, parameters=parameters) as recording:
-                found.append(measure(recording, workers, ask_of(recording, where, TimeOptions(time_model, tick_ns))))
-    return compared(found[0], found[1], parts)
+    paths = (str(first), str(second))
+    with workers_for(paths, jobs) as workers:
+        read = Reading(request_of(None, parameters), Ask(workers, time=TimeOptions(time_model, tick_ns)), where)
+        return read.comparison(paths, parts)[0]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ptttool._version import __version__
-from ptttool.api.recording import open as open_recording
+from ptttool.api.reading import Reading
+from ptttool.api.recording import Recording, request_of
 from ptttool.doctor.contract import Status
 from ptttool.doctor.examine import examine
-from ptttool.errors import AccessError, InputError, PtttoolError, UsageError
+from ptttool.errors import PtttoolError, UsageError
 from ptttool.files.atomic import output_file
 from ptttool.machine.discovery import open_source, read_machine
 from ptttool.metrics.catalogue import INFO
@@ -20,8 +21,7 @@ from ptttool.metrics.machine import add_doctor, add_journal, add_machine
 from ptttool.metrics.model import Samples
 from ptttool.metrics.recordings import ANALYSES, add_recording
 from ptttool.metrics.text import openmetrics_text, prometheus_text
-from ptttool.perfdata.problems import damage_of
-from ptttool.pipeline.analyzing.ask import ask_of, run
+from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.workers.pool import workers_for
 from ptttool.recording.folders import with_folders
 
@@ -134,21 +134,15 @@ def recording_metrics(paths: str | Path | Sequence[str | Path], *, jobs: int = 1
         message = f"{len(files)} recordings would be too many series: at most {MOST_RECORDINGS}"
         raise UsageError(message, hint="write the newest ones, or ask with 'ptttool analyze'", code="too-many-recordings")
     samples = _with_version()
-    errors: list[PtttoolError] = []
+
+    def look(recording: Recording) -> tuple[None, PtttoolError | None]:
+        answer, failure = read.found(recording, partial(run, kinds=ANALYSES if recording.is_ptt else ("loss",)))
+        add_recording(samples, recording.path, answer.results, whole=failure is None, size=_size(recording.path))
+        return None, failure
+
     with workers_for(files, jobs) as workers:
-        for path in files:
-            results: Mapping[str, Any] = {}
-            failure: PtttoolError | None = None
-            try:
-                with open_recording(path) as recording:
-                    names = ANALYSES if recording.is_ptt else ("loss",)
-                    results = run(recording, names, workers, ask_of(recording)).results
-                    failure = damage_of(recording)[0]
-            except (InputError, AccessError) as error:
-                failure = error
-            if failure is not None:
-                errors.append(failure)
-            add_recording(samples, path, results, whole=failure is None, size=_size(path))
+        read = Reading(request_of(None, None), Ask(workers))
+        _, errors = read.each(files, look, lambda path, _: add_recording(samples, path, {}, whole=False, size=_size(path)))
     return Metrics(samples, tuple(errors))
 
 

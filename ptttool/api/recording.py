@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from ptttool.errors import MissingPackageError, PtttoolError
-from ptttool.pipeline.analyzing.ask import ask_of, lacks_of, run
-from ptttool.pipeline.export import export, export_payloads
+from ptttool.files.progress import unwatched
+from ptttool.pipeline.analyzing.ask import Ask, ask_of, lacks_of, run
 from ptttool.pipeline.query import Query, parse_query
-from ptttool.pipeline.recording import OpenRecording, Request
+from ptttool.pipeline.recording import OpenRecording, Request, traced_part
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import Workers, workers_for
 from ptttool.recording.opening import InputForm
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from ptttool.analyses.follow import Follow
     from ptttool.analyses.needs import Lack
     from ptttool.machine.model import Machine
+
+__all__ = ["Ask", "InputForm", "OpenRecording", "Query", "Recording", "Request", "TimeOptions", "open", "request_of", "traced_part"]
 
 # Rows of the table that a notebook shows.
 _SHOWN_ROWS = 10
@@ -77,7 +80,7 @@ class Recording(OpenRecording):
         InputError
             The recording turns out to be of something else, or, if it was opened as strict, the first odd row.
         """
-        return self._batches(self._query(columns, where, offset, limit), jobs)
+        return self._batches(self.query(columns, where, offset, limit), jobs)
 
     def _batches(self, query: Query, jobs: int) -> Iterator[Batch]:
         with self._workers(jobs) as workers:
@@ -163,9 +166,9 @@ class Recording(OpenRecording):
         UsageError
             The analysis is unknown, or needs columns that the rows do not have (code ``missing-columns``); the time model is unknown.
         """
-        ask = ask_of(self, where, TimeOptions(time_model, tick_ns), {name: options}, machine)
         with self._workers(jobs) as workers:
-            return run(self, (name,), workers, ask).results[name]
+            ask = Ask(workers, time=TimeOptions(time_model, tick_ns), options={name: options})
+            return run(self, ask_of(self, ask, where, machine), (name,)).results[name]
 
     def export(
         self,
@@ -233,11 +236,12 @@ class Recording(OpenRecording):
         from ptttool.exporters.contract import EXPORTERS, ExportContext, exporter_name
         from ptttool.exporters.perf import PerfText
         from ptttool.files.atomic import output_file
+        from ptttool.pipeline.export import export, export_payloads
 
         exporter = EXPORTERS.get(exporter_name(to, Path(path)) or "table")
         if isinstance(exporter, PerfText):
             with output_file(path, force=force) as file:
-                return export_payloads(self, exporter, file, _unwatched)
+                return export_payloads(self, exporter, file, unwatched)
         time = None if time_model == "auto" and tick_ns is None else TimeOptions(time_model, tick_ns)
         layout = self.stack.protocol.layout
         context = ExportContext(
@@ -250,11 +254,9 @@ class Recording(OpenRecording):
             names=names or {},
         )
         default = exporter.columns(self.schema, context)
-        query = parse_query(
-            self.schema, columns=columns, default=default, where=where, offset=offset, limit=limit, machine=lambda: machine or self.machine
-        )
+        query = self.query(columns, where, offset, limit, default=default, machine=lambda: machine or self.machine)
         with output_file(path, force=force) as file, self._workers(jobs) as workers:
-            return export([self], self, exporter, query, file, context, workers, _unwatched, time).rows
+            return export([self], self, exporter, query, file, context, workers, unwatched, time).rows
 
     def follow(self, index: int, *, time_model: str = "auto", tick_ns: float | None = None, jobs: int = 1) -> Follow:
         """Return the transaction of a TLP: its request, all completions, how long they took and what they brought.
@@ -281,7 +283,7 @@ class Recording(OpenRecording):
         from ptttool.pipeline.analyzing.follow import follow
 
         with self._workers(jobs) as workers:
-            return follow(self, index, workers, ask_of(self, time=TimeOptions(time_model, tick_ns)), _unwatched)
+            return follow(self, ask_of(self, Ask(workers, time=TimeOptions(time_model, tick_ns))), index)
 
     def lacks(self, name: str) -> list[Lack]:
         """Return what an analysis cannot see in the recording, with the options of ``ptttool trace`` that bring it.
@@ -298,15 +300,30 @@ class Recording(OpenRecording):
         """
         return lacks_of(self, name, self.machine)
 
-    def _query(self, columns: Sequence[str] | None, where: str | None, offset: int, limit: int | None) -> Query:
+    def query(
+        self,
+        columns: str | Sequence[str] | None = None,
+        where: str | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+        *,
+        everything: Sequence[str] | None = None,
+        default: Sequence[str] | None = None,
+        machine: Callable[[], Machine | None] | None = None,
+    ) -> Query:
+        """Check what is wanted of the recording; parameters and errors are those of :func:`ptttool.pipeline.query.parse_query`.
+
+        By default the columns are those that are not written on request only, and names are of the recorded machine.
+        """
         return parse_query(
             self.schema,
             columns=columns,
-            default=self.schema.usual_names,
+            everything=everything,
+            default=self.schema.usual_names if default is None else default,
             where=where,
             offset=offset,
             limit=limit,
-            machine=lambda: self.machine,
+            machine=machine or (lambda: self.machine),
         )
 
     def _workers(self, jobs: int) -> Workers:
@@ -382,15 +399,17 @@ def open(
     >>> frame.shape
     (2, 3)
     """
+    request = request_of(protocol, parameters)
+    return Recording(structs.replace(request, path=str(path), form=None if form is None else InputForm(form), strict=strict))
+
+
+def request_of(protocol: str | None, parameters: Mapping[str, object] | None) -> Request:
+    """Return as what recordings are to be read; the paths are not known yet."""
     from ptttool.decoders.parameters import Given
 
     given = {name: Given(_text(value), f"parameter {name}") for name, value in (parameters or {}).items()}
-    return Recording(Request(str(path), protocol, given, None if form is None else InputForm(form), strict))
+    return Request("", protocol, given)
 
 
 def _text(value: object) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
-
-
-def _unwatched(_progress: object) -> AbstractContextManager[None]:
-    return nullcontext()

@@ -19,7 +19,6 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.recording import OpenRecording, Request, traced_part
-from ptttool.pipeline.workers.pool import ALONE
 
 # What each sample is summed up by.
 _ANALYSES = ("traffic", "latency", "errors", "loss")
@@ -169,7 +168,7 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
     """
     with OpenRecording(Request(str(recorded.path))) as recording:
         recording.topology = machine = traced_part(plan.machine, recording)
-        found = run(recording, _ANALYSES, ALONE, Ask(machine, went_offline=recorded.went_offline)).results
+        found = run(recording, Ask(machine=machine, went_offline=recorded.went_offline), _ANALYSES).results
     window, loss = recorded.elapsed, found["loss"].signs
     # What is missing was traced, too: no rate, and no share, follows from the rest.
     whole = _whole(window, loss)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ptttool.cli.options.reading import report_end, show_diagnostic
-from ptttool.cli.recordings import Opened, Recordings, end_with
+from ptttool.cli.recordings import Recordings, end_with, report_end, show_diagnostic
 from ptttool.cli.terminal.talk import note, outlive_reader, print_json
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import AccessError, InputError, UsageError
@@ -17,6 +16,7 @@ from ptttool.pipeline.workers.pool import WORTH_A_WRITER
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
+    from ptttool.api.recording import Recording
     from ptttool.cli.rows import Output
     from ptttool.pipeline.dataset import Location
 
@@ -88,9 +88,10 @@ def write_folder(wanted: Output, partition: str | None, *, json: bool) -> None:
                 file: Location(folder, number, label, partitions)
                 for number, (file, label) in enumerate(zip(files, labels(files), strict=True))
             }
-            done, failures = Recordings(wanted.request, workers, wanted.sysfs, wanted.demo).each(
+            read = Recordings(wanted.request, workers, wanted.origin)
+            done, failures = read.each(
                 files,
-                lambda one: _write_one(one, wanted, places[one.recording.path], nouns),
+                lambda one: _write_one(read, one, wanted, places[one.path], nouns),
                 lambda path, error: RecordingResult(path, None, ErrorBody.of(error)),
             )
             written = [each.records for each in done if each.records is not None]
@@ -127,10 +128,12 @@ def _checked(wanted: Output) -> str:
     return output
 
 
-def _write_one(one: Opened, wanted: Output, location: Location, nouns: dict[str, str]) -> tuple[RecordingResult, InputError | None]:
+def _write_one(
+    read: Recordings, recording: Recording, wanted: Output, location: Location, nouns: dict[str, str]
+) -> tuple[RecordingResult, InputError | None]:
+    from ptttool.cli.terminal.walking import shown_progress
     from ptttool.pipeline.dataset import remove_recording, write_recording
 
-    recording = one.recording
     path = recording.path
     nouns[recording.title] = recording.noun
     if len(nouns) > 1:
@@ -141,16 +144,15 @@ def _write_one(one: Opened, wanted: Output, location: Location, nouns: dict[str,
         )
     if recording.is_ptt and wanted.raw is not None:
         raise UsageError(f"--raw and --no-raw: {recording.title} has no packets", hint="leave it out", code="no-packets")
-    query = wanted.query(one, recording.schema.usual_names)
+    query = wanted.query(read, recording, recording.schema.usual_names)
     try:
-        with one.watched():
-            written = write_recording(recording, query, location, one.read.workers, one.walk)
+        rows = write_recording(recording, query, location, read.workers, shown_progress)
     except (InputError, AccessError):
         remove_recording(location.folder, location.number)
         raise
     wanted.say_direction(recording, query, path)
-    for diagnostic in written.findings.diagnostics():
+    for diagnostic in recording.findings.diagnostics():
         show_diagnostic(diagnostic, path)
-    report_end(recording, written.findings.records, path)
-    failure = one.failure()
-    return RecordingResult(path, written.rows, None if failure is None else ErrorBody.of(failure)), failure
+    report_end(recording, recording.findings.records, path)
+    failure = read.failure(recording)
+    return RecordingResult(path, rows, None if failure is None else ErrorBody.of(failure)), failure

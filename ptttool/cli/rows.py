@@ -12,9 +12,17 @@ from typing import IO, TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ptttool.cli.options.origin import check_paths, say_what_is_lacking
-from ptttool.cli.options.reading import Work, failure_of, report_end, report_loss, several, show_diagnostic, warn_of_no_tlp
-from ptttool.cli.recordings import Opened, Recordings, end_with
+from ptttool.cli.options.reading import Origin, Work, check_paths
+from ptttool.cli.recordings import (
+    Recordings,
+    end_with,
+    first_of,
+    report_end,
+    report_loss,
+    say_what_is_lacking,
+    show_diagnostic,
+    warn_of_no_tlp,
+)
 from ptttool.cli.terminal.colours import has_colour
 from ptttool.cli.terminal.destination import destination, page_rows
 from ptttool.cli.terminal.talk import note, warn
@@ -24,13 +32,11 @@ from ptttool.pipeline.workers.pool import WORTH_A_WRITER, Workers
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
+    from ptttool.api.recording import OpenRecording, Query, Recording, Request, TimeOptions
     from ptttool.exporters.contract import Exporter
     from ptttool.files.progress import Progress
     from ptttool.machine.model import Machine
     from ptttool.pipeline.export import Exported
-    from ptttool.pipeline.query import Query
-    from ptttool.pipeline.recording import OpenRecording, Request
-    from ptttool.pipeline.scope import TimeOptions
 
 
 @dataclass
@@ -61,8 +67,8 @@ class Output:
         The row that the range is around; it is an error if there is none.
     time : TimeOptions or None
         How the Time field is read; None where the user says nothing of it.
-    sysfs, demo
-        The machine that names come from.
+    origin : Origin
+        The options that name the machine that names come from.
     names_ids : bool
         Whether IDs in columns of texts have the names of devices.
     work : Work
@@ -88,8 +94,7 @@ class Output:
     offset: int = 0
     at: int | None = None
     time: TimeOptions | None = None
-    sysfs: Path | None = None
-    demo: bool = False
+    origin: Origin = field(default_factory=Origin)
     names_ids: bool = False
     work: Work = field(default_factory=Work)
     layout: str | None = None
@@ -106,35 +111,27 @@ class Output:
         """Whether people see the rows."""
         return self.path is None and sys.stdout.isatty()
 
-    @property
-    def names_machine(self) -> bool:
-        """Whether the user names a machine."""
-        return self.sysfs is not None or self.demo
-
-    def query(self, one: Opened, default: Sequence[str], limit: int | None = None) -> Query:
+    def query(self, read: Recordings, recording: Recording, default: Sequence[str], limit: int | None = None) -> Query:
         """Return the rows and columns that are wanted of a recording; `default`: the columns, unless the user names some."""
-        from ptttool.pipeline.query import parse_query
         from ptttool.tlp.columns import DW_COLUMNS
 
-        schema = one.recording.schema
-        query = parse_query(
-            schema,
-            columns=self.columns,
-            everything=schema.usual_names,
+        query = recording.query(
+            self.columns,
+            self.where,
+            self.offset,
+            limit,
+            everything=recording.schema.usual_names,
             default=[name for name in default if self.raw is not False or name != "raw"],
-            where=self.where,
-            offset=self.offset,
-            limit=limit,
-            machine=lambda: one.machine,
+            machine=lambda: read.machine(recording),
         )
-        if one.recording.is_ptt and self.names_machine:  # directions, too, are then found by that machine
-            _ = one.machine
+        if recording.is_ptt and self.origin.is_named:  # directions, too, are then found by that machine
+            read.machine(recording)
         return query.with_columns(DW_COLUMNS) if self.dws else query
 
     def say_direction(self, recording: OpenRecording, query: Query, path: str | None) -> None:
         """Report that directions are not known, where they are asked for."""
         if "direction" in query.columns or "direction" in (self.where or ""):
-            say_what_is_lacking(recording, path, is_named=self.names_machine)
+            say_what_is_lacking(recording, path, is_named=self.origin.is_named)
 
     def write(self) -> None:
         """Write the rows to a file. If a recording is damaged, write the rows before the damage, then raise InputError."""
@@ -145,17 +142,19 @@ class Output:
         worth = WORTH_A_WRITER if name == "parquet" and self.limit is None and not self.offset else 0
         with self.work.workers(self.paths[:1], worth) as workers:
             exporter = EXPORTERS.get(name)
-            requests = several(self.request, self.paths)
             if self.path is not None and is_remote(str(self.output)):
                 message = f"{self.output}: a single file cannot be written to an address"
                 raise UsageError(message, hint="a folder can: -o ADDRESS/", code="remote-file")
             if name == "perf":
                 self._check_perf()
-            with Recordings(requests[0], workers, self.sysfs, self.demo).opened() as first:
+            # Rows of several recordings are told apart by the column ``file``.
+            requests = [replace(self.request, path=path, file=path if len(self.paths) > 1 else None) for path in self.paths]
+            read = Recordings(requests[0], workers, self.origin)
+            with read.opened() as first:
                 if name == "perf":
-                    self._write_perf(first.recording)
+                    self._write_perf(first)
                 else:
-                    self._write_rows(first, exporter, requests)
+                    self._write_rows(read, first, exporter, requests)
 
     def _format(self) -> str:
         """Return the name of the format. Exporters are imported later, after the workers have started."""
@@ -168,18 +167,18 @@ class Output:
 
         return exporter_name(self.to, self.path) or "table"
 
-    def _write_rows(self, one: Opened, exporter: Exporter, requests: Sequence[Request]) -> None:
+    def _write_rows(self, read: Recordings, first: Recording, exporter: Exporter, requests: Sequence[Request]) -> None:
         from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.exporters.contract import ExportContext
         from ptttool.pipeline.export import export, opened
 
-        first, workers = one.recording, one.read.workers
+        workers = read.workers
         page = page_rows(exporter.name, self.limit) if self.on_terminal else None
         self._check_protocol(first, workers, exporter)
         layout = "columns" if self.columns is not None else self.layout or first.stack.protocol.layout
         # A plain table of columns does not show device names.
         names_devices = first.is_ptt and exporter.names_devices and (layout == "tlp" or exporter.name != "table")
-        machine = _printable(one.machine) if names_devices or self.names_ids else None
+        machine = _printable(read.machine(first)) if names_devices or self.names_ids else None
         context = ExportContext(
             recordings=tuple(self.paths),
             protocol=first.protocol,
@@ -195,13 +194,13 @@ class Output:
         default = exporter.columns(schema, context) if self.shown is None else tuple(name for name in schema.names if name in self.shown)
         if len(self.paths) > 1 and "file" not in default:
             default = ("file", *default)
-        query = self.query(one, default, page if self.limit is None else self.limit)
+        query = self.query(read, first, default, page if self.limit is None else self.limit)
         with tidy_end(), self._file(exporter.name, exporter.is_binary, first.stack.reads) as file:
             exported = export(opened(first, requests, workers), first, exporter, query, file, context, workers, self._watch, self.time)
             self._check_index(exported)
         if exported.left_out and self.limit is None:
             note(f"{exported.left_out:,} more transactions left out: --limit N writes as many, --where and --offset select")
-        for recording, _ in exported.walks:
+        for recording in exported.recordings:
             self.say_direction(recording, query, recording.path if len(self.paths) > 1 else None)
         self._report(first, exported, page, exporter.noun or first.noun)
 
@@ -216,14 +215,11 @@ class Output:
 
     def _check_index(self, exported: Exported) -> None:
         """Raise a UsageError where there is no row of the number asked for; a damaged recording may have had one."""
-        [(recording, walk), *_] = exported.walks
-        if self.at is None or self.offset + exported.rows > self.at or any(walk.contents.problems):
-            return
-        from ptttool.pipeline.query import no_such_index
+        recording = exported.recordings[0]
+        if self.at is not None and self.offset + exported.rows <= self.at and not recording.contents.problems:
+            raise recording.lacks_row(self.at)
 
-        raise no_such_index(recording.path, recording.noun, self.at, walk.findings.records)
-
-    def _check_protocol(self, first: OpenRecording, workers: Workers, exporter: Exporter) -> None:
+    def _check_protocol(self, first: Recording, workers: Workers, exporter: Exporter) -> None:
         from ptttool.pipeline.export import check_protocol
 
         check_protocol(first, exporter)
@@ -238,7 +234,7 @@ class Output:
                 code="stream-in-order",
             )
 
-    def _names(self, first: OpenRecording, exporter: Exporter, machine: Machine | None) -> dict[int, str]:
+    def _names(self, first: Recording, exporter: Exporter, machine: Machine | None) -> dict[int, str]:
         """Return the names of IDs; reports where there are none."""
         from ptttool.machine.topology import kernel_names_by_id
 
@@ -249,12 +245,12 @@ class Output:
             note("--ids text: the names of devices are not known: --sysfs names a machine")
         return names
 
-    def _report(self, first: OpenRecording, exported: Exported, page: int | None, written: str) -> None:
+    def _report(self, first: Recording, exported: Exported, page: int | None, written: str) -> None:
         """Print notes and warnings on standard error. Raises InputError for the first damaged recording."""
         noun, rows = first.noun, exported.rows
-        total = sum(walk.findings.records for _, walk in exported.walks)
+        total = sum(recording.findings.records for recording in exported.recordings)
         reached_end = self.limit is None and page is None
-        if not rows and not total and self.limit != 0 and not any(walk.contents.problems for _, walk in exported.walks):
+        if not rows and not total and self.limit != 0 and not any(recording.contents.problems for recording in exported.recordings):
             if first.is_ptt:
                 warn_of_no_tlp()
             else:
@@ -267,14 +263,14 @@ class Output:
         if exported.cut and not first.is_ptt:
             note("lines are cut at the terminal's width: '| less -S' shows the whole lines")
         failures = []
-        for recording, walk in exported.walks:
+        for recording in exported.recordings:
             path = recording.path if len(self.paths) > 1 else None
             if reached_end or not first.is_ptt:
-                for diagnostic in walk.findings.diagnostics():
+                for diagnostic in recording.findings.diagnostics():
                     show_diagnostic(diagnostic, path)
             if reached_end and first.is_ptt and total:
                 report_loss(recording, path)
-            failures.append(failure_of(walk))
+            failures.append(first_of(recording.damage))
         self._end(rows, written, failures)
 
     def _end(self, count: int, written: str, failures: Sequence[InputError | None]) -> None:
@@ -298,7 +294,7 @@ class Output:
             if is_given:
                 raise UsageError(f"--to perf prints all AUX data unchanged, so it cannot be combined with {option}", code="perf-whole")
 
-    def _write_perf(self, recording: OpenRecording) -> None:
+    def _write_perf(self, recording: Recording) -> None:
         from ptttool.cli.terminal.interrupts import tidy_end
         from ptttool.exporters.perf import PerfText
         from ptttool.pipeline.export import check_protocol, export_payloads
@@ -308,7 +304,7 @@ class Output:
         with tidy_end(), self._file("perf") as file:
             records = export_payloads(recording, exporter, file, self._watch)
         report_end(recording, records)
-        self._end(records, "record", [failure_of(recording)])
+        self._end(records, "record", [first_of(recording.damage)])
 
 
 def _printable(machine: Machine | None) -> Machine | None:

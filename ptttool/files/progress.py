@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 
@@ -13,3 +15,12 @@ class Progress:
     total: int | None = None
     records: int = 0
     noun: str = "TLPs"
+
+
+Watch = Callable[[Progress], AbstractContextManager[None]]
+"""Shows how far some work has come, while the body runs."""
+
+
+def unwatched(_progress: Progress) -> AbstractContextManager[None]:
+    """Show nothing."""
+    return nullcontext()

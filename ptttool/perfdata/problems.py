@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic, Severity
@@ -90,33 +90,13 @@ def error_of(problem: Diagnostic, path: str, *, hint: str | None = None) -> Inpu
     return InputError(path, reason, offset=offset_of(problem), code=problem.code, hint=hint)
 
 
-class Read(Protocol):
-    """What has been read to its end: a walk, or a recording."""
+def damage_of(path: str, contents: Contents) -> list[InputError]:
+    """Return the errors that a damaged recording is, although all that could be read was given; none without damage.
 
-    @property
-    def path(self) -> str:
-        """Path of the recording."""
-        ...
-
-    @property
-    def contents(self) -> Contents:
-        """What the recording holds."""
-        ...
-
-
-def damage_of(walk: Read) -> tuple[InputError | None, list[Diagnostic]]:
-    """Return the error that a damaged recording is, although all that could be read was given, and its further problems.
-
-    Returns
-    -------
-    error : InputError or None
-        The first problem; None for a recording without damage.
-    others : list of Diagnostic
-        Further problems; a second cut of the same file says nothing new and is left out.
+    A second cut of the same file says nothing new and is left out.
     """
-    problems = walk.contents.problems
-    if not problems:
-        return None, []
-    first = problems[0]
-    others = [problem for problem in problems[1:] if not problem.code == first.code == "truncated"]
-    return error_of(first, walk.path, hint="what could be read before that offset was given"), others
+    if not contents.problems:
+        return []
+    first, *others = contents.problems
+    failure = error_of(first, path, hint="what could be read before that offset was given")
+    return [failure, *(error_of(each, path) for each in others if not each.code == first.code == "truncated")]

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from ptttool.decoders.decoded import Findings
 from ptttool.errors import OutputError, UsageError
 from ptttool.exporters.contract import ExportContext
 from ptttool.exporters.parquet import Parquet
 from ptttool.files.failures import output_failure
 from ptttool.files.folders import UnfinishedFolder, output_folder
 from ptttool.files.locations import opened_folder
+from ptttool.files.progress import Watch, unwatched
 from ptttool.files.remote import is_remote, storage_answers, storage_of
 from ptttool.pipeline.jobs import Each, Units, size_of
 from ptttool.pipeline.query import Query
@@ -339,27 +339,8 @@ def _make_folders(path: str, parts: Sequence[str]) -> None:
             stack.callback(os.close, folder)
 
 
-@dataclass
-class Written:
-    """The result for one recording.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows written.
-    findings : Findings
-        Counts of the decoder.
-    walk : Walk
-        The pass through the recording.
-    """
-
-    rows: int
-    findings: Findings
-    walk: Walk
-
-
-def write_recording(recording: OpenRecording, query: Query, location: Location, workers: Workers, walk: Walk | None = None) -> Written:
-    """Write one recording's rows into a dataset's folder.
+def write_recording(recording: OpenRecording, query: Query, location: Location, workers: Workers, watch: Watch = unwatched) -> int:
+    """Write one recording's rows into a dataset's folder; return their number.
 
     Records of fixed size are written in parts of about 128 MiB of trace, packet streams one by one. Each part or stream becomes a file, and
     workers write several files at the same time.
@@ -374,22 +355,22 @@ def write_recording(recording: OpenRecording, query: Query, location: Location, 
         Where it is written.
     workers : Workers
         The workers that decode and write.
-    walk : Walk or None
-        A pass through the recording, made by the caller to watch its progress.
+    watch : callable
+        Shows how far the work has come.
     """
-    if walk is None:
-        walk = recording.walk(workers)
+    walk = recording.walk(workers)
     schema = recording.schema.select(query.columns)
     facts = tuple(recording.facts.items())
     target = Target(location.made(recording), location.folder.shown, prefix_of(location.number), schema, facts)
-    if isinstance(walk, RecordWalk):
-        return _write_units(walk, query, target)
-    if recording.path == "-" or recording.contents.mode == "raw":
-        return Written(_write_walk(walk, query, target, _label(recording.path)), walk.findings, walk)
-    return _write_streams(recording, walk, query, target, workers)
+    with watch(walk.progress):
+        if isinstance(walk, RecordWalk):
+            return _write_units(walk, query, target)
+        if recording.path == "-" or recording.contents.mode == "raw":
+            return _write_walk(walk, query, target, _label(recording.path))
+        return _write_streams(recording, walk, query, target, workers)
 
 
-def _write_units(walk: RecordWalk, query: Query, target: Target) -> Written:
+def _write_units(walk: RecordWalk, query: Query, target: Target) -> int:
     work = Encode(query, _PARQUET.name, target.schema, _PARQUET.rows)
     rows, nothing = 0, True
     for written in walk.run_batches(PART_BYTES, WriteUnits(Each(work, walk.path, walk.strict), target), work):
@@ -399,10 +380,10 @@ def _write_units(walk: RecordWalk, query: Query, target: Target) -> Written:
     if nothing:
         with target.file("empty"):
             pass
-    return Written(rows, walk.findings, walk)
+    return rows
 
 
-def _write_streams(recording: OpenRecording, walk: Walk, query: Query, target: Target, workers: Workers) -> Written:
+def _write_streams(recording: OpenRecording, walk: Walk, query: Query, target: Target, workers: Workers) -> int:
     assert isinstance(walk, StreamWalk)
     streams = len({chunk.idx for chunk in walk.source.chunks()})
     if not streams:
@@ -417,7 +398,7 @@ def _write_streams(recording: OpenRecording, walk: Walk, query: Query, target: T
         if outcome.findings is not None:
             walk.findings.merge(outcome.findings)
         walk.progress.records = walk.findings.records
-    return Written(rows, walk.findings, walk)
+    return rows
 
 
 def prefix_of(number: int) -> str:

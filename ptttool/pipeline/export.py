@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
+
+from msgspec import Struct, structs
 
 from ptttool.analyses.scope import Scope
 from ptttool.decoders.hisi_ptt.payloads import Payload, payloads
@@ -14,7 +15,7 @@ from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
 from ptttool.exporters.contract import ExportContext, Exporter, Timing, write_pieces
 from ptttool.exporters.perf import PerfText
-from ptttool.files.progress import Progress
+from ptttool.files.progress import Progress, Watch
 from ptttool.files.remote import is_remote
 from ptttool.pipeline.exporting.timed import timed_batches
 from ptttool.pipeline.query import Query, Skip, in_range, to_write
@@ -29,20 +30,16 @@ from ptttool.table.batch import Batch
 if TYPE_CHECKING:
     from ptttool.pipeline.lanes import Lanes
 
-Watch = Callable[[Progress], AbstractContextManager[None]]
-"""Shows how far a walk has come, while the body runs."""
 
-
-@dataclass
-class Exported:
+class Exported(Struct):
     """What was written.
 
     Parameters
     ----------
     rows : int
         Rows that were written.
-    walks : list of (OpenRecording, Walk)
-        The recordings that were read, each with what its walk found.
+    recordings : list of OpenRecording
+        The recordings that were read.
     cut : bool
         Whether lines were cut at the terminal's width.
     left_out : int
@@ -50,7 +47,7 @@ class Exported:
     """
 
     rows: int = 0
-    walks: list[tuple[OpenRecording, Walk]] = field(default_factory=list)
+    recordings: list[OpenRecording] = []
     cut: bool = False
     left_out: int = 0
 
@@ -121,7 +118,7 @@ def export(
         pieces = (piece for walk in walks for piece in walk.pieces(query, exporter, schema))
     else:
         encoder = encoder_of(exporter.name, schema)
-        wanted = replace(query, offset=0, limit=None)
+        wanted = structs.replace(query, offset=0, limit=None)
         skip = Skip(query.offset) if query.where is None and not exporter.needs_time else None
 
         def batches() -> Iterator[Batch]:
@@ -152,7 +149,7 @@ class _Times:
         self.timing = Timing(self._scope.time_model.value, self._scope.tick_ns)
 
     def _scope_of(self, recording: OpenRecording) -> Scope:
-        return scope_of(recording, machine=self._machine, time_model=self._asked.time_model, tick_ns=self._asked.tick_ns)
+        return scope_of(recording, self._asked, self._machine)
 
     def of_each(self, recordings: Iterable[OpenRecording]) -> Iterator[OpenRecording]:
         """Yield the recordings; the scope is that of the last one."""
@@ -184,8 +181,8 @@ def _ending(exported: Exported, query: Query) -> list[Diagnostic]:
     if query.limit is not None:
         return []
     found = []
-    for _, walk in exported.walks:
-        found += [*walk.contents.problems, *walk.findings.diagnostics(), *signs_of_loss(walk.contents)]
+    for recording in exported.recordings:
+        found += [*recording.diagnostics, *signs_of_loss(recording.contents)]
     return found
 
 
@@ -247,7 +244,7 @@ def _walks(recordings: Iterable[OpenRecording], first: OpenRecording, workers: W
                 code="other-protocol",
             )
         walk = recording.walk(workers)
-        exported.walks.append((recording, walk))
+        exported.recordings.append(recording)
         with watch(walk.progress):
             yield walk
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.decoders.decoded import Decoded
 from ptttool.documents import fields_of, is_shape
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from ptttool.table.where import Where
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(Struct, frozen=True):
     """What is wanted of a recording; pushed down to the decoder.
 
     Parameters
@@ -172,8 +173,7 @@ def to_write(batches: Iterator[Batch], most: int) -> Iterator[Batch]:
             yield batch.part(start, start + most)
 
 
-@dataclass
-class Skip:
+class Skip(Struct):
     """Rows at the start that are left out: what decodes them need not decode what holds nothing else.
 
     Parameters
@@ -210,13 +210,3 @@ def in_range(batches: Iterator[Batch], query: Query, skip: Skip | None = None) -
         yield batch.part(start, stop)
         if to_give == 0:
             return
-
-
-def no_such_index(path: str, noun: str, index: int, count: int) -> UsageError:
-    """Return the error for a row that a recording does not have; it has `count` of them."""
-    return UsageError(
-        f"{path} has no {noun} {index}: it holds {count:,}",
-        hint=f"the last one is {count - 1}" if count else None,
-        code="no-such-index",
-        records=count,
-    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
+
+from msgspec import Struct, structs
 
 from ptttool.capture.series.manifest import is_series
 from ptttool.decoders.contract import RecordProtocol
@@ -15,6 +17,7 @@ from ptttool.decoders.stack import Stack, default_protocol, stack_of
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError, UsageError
 from ptttool.files.remote import is_remote
+from ptttool.perfdata.problems import damage_of
 from ptttool.pipeline.walk import RecordWalk, Walk
 from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording import auxtrace
@@ -26,7 +29,7 @@ from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.capture.sidecar import Sidecar
-    from ptttool.decoders.decoded import Decoded
+    from ptttool.decoders.decoded import Decoded, Findings
     from ptttool.decoders.parameters import Given
     from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Attribute
@@ -35,8 +38,7 @@ if TYPE_CHECKING:
 PTT = "hisi-ptt"
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """Which recording is to be read, and as what; it can be pickled.
 
     Parameters
@@ -61,7 +63,7 @@ class Request:
 
     path: str
     protocol: str | None = None
-    parameters: Mapping[str, Given] = field(default_factory=dict)
+    parameters: Mapping[str, Given] = {}
     form: InputForm | None = None
     strict: bool = False
     file: str | None = None
@@ -100,7 +102,7 @@ class OpenRecording:
         if form is InputForm.RAW and request.protocol is None:
             raise UsageError("a raw trace does not tell its protocol", hint="name it with --protocol", code="protocol-unknown")
         stack = None if request.protocol is None else stack_of(request.protocol, request.parameters)
-        self.request = replace(request, form=form)
+        self.request = structs.replace(request, form=form)
         # Each walk has its own source, which is closed when the walk is no longer referenced or the recording is closed.
         self._sources: WeakSet[PeekedSource] = WeakSet()
         self._source = self._held(_opened(self.path, form, request))
@@ -179,8 +181,28 @@ class OpenRecording:
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What is odd, as far as the recording has been read: damage, and what decoding found; complete after a walk to the end."""
-        walk = self._last_walk
-        return (*self.contents.problems, *(self._notes if walk is None else walk.findings.diagnostics()))
+        return (*self.contents.problems, *(self._notes if self._last_walk is None else self.findings.diagnostics()))
+
+    @property
+    def findings(self) -> Findings:
+        """What the last walk found; complete when it has come to the end of the recording."""
+        assert self._last_walk is not None
+        return self._last_walk.findings
+
+    @property
+    def damage(self) -> list[InputError]:
+        """The errors that a damaged recording is, although all that could be read was given, as far as it has been read."""
+        return damage_of(self.path, self.contents)
+
+    def lacks_row(self, index: int) -> UsageError:
+        """Return the error for a row that the recording, which has been read to its end, does not have."""
+        count = self.findings.records
+        return UsageError(
+            f"{self.path} has no {self.noun} {index}: it holds {count:,}",
+            hint=f"the last one is {count - 1}" if count else None,
+            code="no-such-index",
+            records=count,
+        )
 
     def source(self) -> Source:
         """Return the recording's source, not yet read.

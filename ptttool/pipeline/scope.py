@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from ptttool.analyses.budget import MAX_LINE_POINTS
 from ptttool.analyses.scope import Scope
@@ -23,8 +24,7 @@ SHORTEST_TICK, LONGEST_TICK = 1e-3, 1e6
 """Nanoseconds of a tick that are taken: from a picosecond to a millisecond. Sums of ticks stay finite, and links are faster than that."""
 
 
-@dataclass(frozen=True)
-class TimeOptions:
+class TimeOptions(Struct, frozen=True):
     """What the user says of time.
 
     Parameters
@@ -39,21 +39,17 @@ class TimeOptions:
     tick_ns: float | None = None
 
 
-def scope_of(
-    recording: OpenRecording, *, machine: Machine | None = None, time_model: str | TimeModel = AUTO, tick_ns: float | None = None
-) -> Scope:
+def scope_of(recording: OpenRecording, time: TimeOptions, machine: Machine | None = None) -> Scope:
     """Return the scope of a recording.
 
     Parameters
     ----------
     recording : OpenRecording
         The recording.
+    time : TimeOptions
+        What the user says of time.
     machine : Machine or None
         The machine that was recorded, where it is known.
-    time_model : str or TimeModel
-        How the Time field is read; ``auto`` to see from the recording.
-    tick_ns : float or None
-        Nanoseconds of a tick, where the user says so.
 
     Raises
     ------
@@ -64,6 +60,7 @@ def scope_of(
     from ptttool.analyses.regions import regions_of
     from ptttool.capture.event.terms import Format
 
+    time_model, tick_ns = time.time_model, time.tick_ns
     known = (AUTO, *(model.value for model in TimeModel))
     if str(time_model) not in known:
         raise UsageError(f"unknown time model {str(time_model)!r}", hint="known: " + ", ".join(known), code="bad-time-model")

@@ -20,8 +20,6 @@ from ptttool.errors import InputError, MissingPackageError
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline.analyzing.ask import Answer, Ask, run
 from ptttool.pipeline.recording import OpenRecording
-from ptttool.pipeline.walk import Walk
-from ptttool.pipeline.workers.pool import Workers
 from ptttool.recording.cs_etm import CsEtm, parse_cs_etm
 
 if TYPE_CHECKING:
@@ -184,9 +182,7 @@ class RecordingSummary(Struct, frozen=True, kw_only=True):
 
 def summarize(
     recording: OpenRecording,
-    workers: Workers,
-    ask: Ask | None = None,
-    walk: Walk | None = None,
+    ask: Ask,
     *,
     sidecar: Sidecar | None = None,
     elapsed: float | None = None,
@@ -196,7 +192,7 @@ def summarize(
 
     Parameters
     ----------
-    recording, workers, ask, walk
+    recording, ask
         As :func:`ptttool.pipeline.analyzing.ask.run` takes them.
     sidecar : Sidecar or None
         What was kept beside the recording: the command that recorded, when, and for how long.
@@ -205,14 +201,13 @@ def summarize(
     """
     if sidecar is not None:
         elapsed, at_least = sidecar.seconds, sidecar.at_least
-    walk = recording.walk(workers) if walk is None else walk
     diagnostics: list[Diagnostic] = []
     summary: TlpSummary | ElementSummary | None = None
     tally: Tally | None = None
-    answer = Answer(recording, walk, ask or Ask(), {})
+    answer = Answer(recording, ask, {})
     try:
         name = recording.stack.protocol.summary
-        analysis = run(recording, (name,), workers, walk=walk).analyses[name]
+        analysis = run(recording, ask, (name,)).analyses[name]
         summary = answer.result(analysis)
         tally = analysis.tally if isinstance(analysis, Summary) else None
     except (InputError, MissingPackageError) as error:
@@ -223,7 +218,7 @@ def summarize(
             pass
     signs = answer.result(Loss(tally)).signs
     # From here on the contents are complete.
-    contents, attribute, findings = recording.contents, recording.attribute, walk.findings
+    contents, attribute, findings = recording.contents, recording.attribute, recording.findings
     features, units = contents.features, _trace_units(contents)
     tlps = summary if isinstance(summary, TlpSummary) else None
     return RecordingSummary(
@@ -237,7 +232,7 @@ def summarize(
         command=list(sidecar.command) if sidecar is not None and sidecar.command else _command(features.get("cmdline")),
         event=_event_of(contents, units) if attribute is None else attribute.name,
         config=None if attribute is None else attribute.config,
-        explanation=None if attribute is None else explain(attribute.config, pmu=recording.device, machine=answer.ask.machine),
+        explanation=None if attribute is None else explain(attribute.config, pmu=recording.device, machine=ask.machine),
         formats=dict(findings.formats) if isinstance(findings, Findings) else {},
         streams=_streams(contents),
         trace_units=units,

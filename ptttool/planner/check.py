@@ -13,7 +13,6 @@ from ptttool.diagnostics import Severity
 from ptttool.errors import NotAsAskedError
 from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.recording import OpenRecording, Request
-from ptttool.pipeline.workers.pool import ALONE
 from ptttool.planner.runs import Run, Wanted, matching, parts_of
 from ptttool.wording import in_words
 
@@ -126,7 +125,7 @@ def not_in_recording(checks: Sequence[PlanCheck]) -> NotAsAskedError | None:
 def _look(one: CheckedRun, *, is_matched: bool) -> _Seen:
     names = ("traffic", "loss", *(("latency",) if is_matched else ()))
     with OpenRecording(Request(str(one.path))) as recording:
-        results = run(recording, names, ALONE, Ask(one.machine)).results
+        results = run(recording, Ask(machine=one.machine), names).results
     traffic: Traffic = results["traffic"]
     counts: Counter[tuple[str, str]] = Counter()
     for row in traffic.rows:

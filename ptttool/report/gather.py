@@ -15,7 +15,6 @@ from ptttool.capture.event.explain import explain, traced_text
 from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.documents import ErrorBody
 from ptttool.machine.model import ROOT_PORT
-from ptttool.perfdata.problems import damage_of
 from ptttool.pipeline.analyzing.ask import Ask
 from ptttool.pipeline.analyzing.several import analyze_recording
 from ptttool.report.advice.every import advice_on
@@ -33,31 +32,28 @@ if TYPE_CHECKING:
     from ptttool.errors import PtttoolError
     from ptttool.machine.model import Machine
     from ptttool.pipeline.recording import OpenRecording
-    from ptttool.pipeline.walk import Walk
-    from ptttool.pipeline.workers.pool import Workers
 
 
-def report_of(recording: OpenRecording, workers: Workers, ask: Ask | None = None, walk: Walk | None = None) -> ReportedRecording:
+def report_of(recording: OpenRecording, ask: Ask) -> ReportedRecording:
     """Run all analyses that fit a recording; it is read once.
 
     Parameters
     ----------
-    recording, workers, ask, walk
+    recording, ask
         As :func:`ptttool.pipeline.analyzing.ask.run` takes them.
     """
-    ask, walk = ask or Ask(), walk or recording.walk(workers)
     machine = ask.machine
     names = [name for name in ANALYSES.names() if all(column in recording.schema for column in ANALYSES.get(name).columns)]
-    found = analyze_recording(recording, names, workers, ask, walk)
-    failure, _ = damage_of(recording)
+    found = analyze_recording(recording, ask, names)
+    failure = next(iter(recording.damage), None)
     attribute = recording.attribute
     traced = None if attribute is None else explain(attribute.config, pmu=recording.device, machine=machine)
     return ReportedRecording(
         path=recording.path,
         protocol=recording.title,
-        records=walk.findings.records,
+        records=recording.findings.records,
         noun=recording.noun,
-        facts=tuple((label, clean(text)) for label, text in _facts(recording, walk, machine)),
+        facts=tuple((label, clean(text)) for label, text in _facts(recording, machine)),
         results=found.results,
         lacks=found.lacks,
         chapters=chapters_of(found.results, found.lacks, names_of(machine)),
@@ -103,7 +99,7 @@ def unread(path: str, error: PtttoolError) -> ReportedRecording:
     return ReportedRecording(path, error=ErrorBody.of(error))
 
 
-def _facts(recording: OpenRecording, walk: Walk, machine: Machine | None) -> Iterator[tuple[str, str]]:
+def _facts(recording: OpenRecording, machine: Machine | None) -> Iterator[tuple[str, str]]:
     features, sidecar = recording.contents.features, recording.sidecar
     host = [str(features[name]) for name in ("hostname", "osrelease", "arch") if features.get(name)]
     if host:
@@ -118,8 +114,9 @@ def _facts(recording: OpenRecording, walk: Walk, machine: Machine | None) -> Ite
     if attribute is not None:
         yield "Event", attribute.name or f"config {attribute.config:#x}"
         yield "Traces", traced_text(explain(attribute.config, pmu=recording.device, machine=machine), machine)
-    if isinstance(walk.findings, Findings) and walk.findings.formats:
-        yield "Format", " and ".join(walk.findings.formats)
+    findings = recording.findings
+    if isinstance(findings, Findings) and findings.formats:
+        yield "Format", " and ".join(findings.formats)
     size = sum(payload.held for payload in recording.contents.aux_payloads)
     if size:
         yield "Trace data", f"{size:,} bytes"

@@ -54,7 +54,7 @@ def fault(tmp_path: Path) -> Path:
 
 def signs(path: Path, machine: Machine | None = None, workers: Workers = ALONE) -> list[Diagnostic]:
     with OpenRecording(Request(str(path))) as recording:
-        return [sign for sign in summarize(recording, workers, Ask(machine)).signs_of_loss if sign.code == CODE]
+        return [sign for sign in summarize(recording, Ask(workers, machine)).signs_of_loss if sign.code == CODE]
 
 
 def good() -> Iterator[Path]:

@@ -17,7 +17,6 @@ from ptttool.cli.main import main
 from ptttool.documents import to_json
 from ptttool.pipeline.analyzing.ask import Ask
 from ptttool.pipeline.analyzing.compare import measure
-from ptttool.pipeline.workers.pool import Alone
 from tests.support import captures
 
 TLPS = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
@@ -135,5 +134,5 @@ def test_what_is_wrong(arguments: list[str], code: str, exit_code: int, capsys: 
 
 def test_packet_traces_are_not_compared() -> None:
     with ptttool.open(PACKETS, "riscv-encap", parameters={"srcid_bits": 6}) as recording, pytest.raises(ptttool.UsageError) as caught:
-        measure(recording, Alone(), Ask())
+        measure(recording, Ask())
     assert caught.value.code == "no-tlps"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ptttool.pipeline import jobs
-from ptttool.pipeline.analyzing.ask import run
+from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.walk import RecordWalk
-from ptttool.pipeline.workers.pool import ALONE, Workers
+from ptttool.pipeline.workers.pool import Workers
 from tests.support import captures
 from tests.support.recordings import build_perfdata
 
@@ -65,6 +65,6 @@ def test_numbers_of_rows(name: str, zeros: int, tmp_path: Path, monkeypatch: pyt
     units = RecordWalk._units
     monkeypatch.setattr(RecordWalk, "_units", lambda walk, _most: units(walk, 1000))
     with OpenRecording(Request(str(path))) as recording:
-        alone = run(recording, (name,), ALONE).results
-        together = run(recording, (name,), Merging()).results
+        alone = run(recording, Ask(), (name,)).results
+        together = run(recording, Ask(Merging()), (name,)).results
     assert together == alone

@@ -16,7 +16,7 @@ from ptttool.generate.profiles import PROFILES
 from ptttool.generate.recording import GeneratedRecording, Wanted
 from ptttool.pipeline.query import parse_query
 from ptttool.pipeline.recording import OpenRecording, Request
-from ptttool.pipeline.scope import scope_of
+from ptttool.pipeline.scope import TimeOptions, scope_of
 from ptttool.pipeline.workers.pool import ALONE
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_8dw
@@ -34,7 +34,7 @@ EMPTY = {"6.12/x-cpu2-wrong-node", "6.12/x-idle", "6.12/x-sigkill"}
 @pytest.mark.parametrize("name", CAPTURES)
 def test_captures(name: str, tmp_path: Path) -> None:
     with OpenRecording(Request(str(captures.path_of(name, tmp_path)))) as recording:
-        scope = scope_of(recording)
+        scope = scope_of(recording, TimeOptions())
     if name in EMPTY:
         assert (scope.time_model, scope.evidence) == (TimeModel.UNKNOWN, None)
         return
@@ -51,13 +51,13 @@ def test_generated_traffic(profile: str, form: str, tmp_path: Path) -> None:
     with path.open("wb") as file:
         GeneratedRecording(Wanted(profile, form, 1 << 18)).write(file)
     with OpenRecording(Request(str(path))) as recording:
-        assert scope_of(recording).time_model is TimeModel.COUNTER
+        assert scope_of(recording, TimeOptions()).time_model is TimeModel.COUNTER
 
 
 def test_what_the_user_says_comes_first_and_the_evidence_stays(tmp_path: Path) -> None:
     path = captures.path_of("6.12/s-8dw-delta-time", tmp_path)
     with OpenRecording(Request(str(path))) as recording:
-        scope = scope_of(recording, time_model="counter", tick_ns=4)
+        scope = scope_of(recording, TimeOptions("counter", 4))
     assert (scope.time_model, scope.time_asked, scope.tick_ns) == (TimeModel.COUNTER, True, 4)
     assert scope.evidence is not None
     assert scope.evidence.model is TimeModel.DELTA
@@ -72,7 +72,7 @@ def test_what_the_user_says_comes_first_and_the_evidence_stays(tmp_path: Path) -
 )
 def test_what_cannot_be(given: dict[str, object], code: str, tmp_path: Path) -> None:
     with OpenRecording(Request(str(captures.path_of("6.12/x-idle", tmp_path)))) as recording, pytest.raises(UsageError) as caught:
-        scope_of(recording, **given)  # type: ignore[arg-type]
+        scope_of(recording, TimeOptions(**given))  # type: ignore[arg-type]
     assert caught.value.code == code
 
 
@@ -85,7 +85,7 @@ def test_a_pipe_is_looked_at_without_reading_on(walked: bool, tmp_path: Path) ->
     writer.start()
     with OpenRecording(Request(str(path))) as recording:
         walk = recording.walk(ALONE) if walked else None
-        scope = scope_of(recording)
+        scope = scope_of(recording, TimeOptions())
         assert (scope.time_model, scope.grain) == (TimeModel.COUNTER, FINEST)
         assert scope.evidence is not None
         assert 0 < scope.evidence.records < 18000
@@ -103,7 +103,7 @@ def test_the_grain_of_time_lines_follows_from_the_size(tmp_path: Path) -> None:
     with OpenRecording(Request(str(path))) as recording:
         assert recording.size == path.stat().st_size
         # 2^13 bytes for each of 2^12 points; half of them, because not all of a file is AUX data.
-        assert scope_of(recording).grain == 12
+        assert scope_of(recording, TimeOptions()).grain == 12
 
 
 def test_the_list_of_captures_is_whole() -> None:

@@ -43,7 +43,7 @@ WORKLOADS = sorted(path.name.removesuffix(".data.xz") for path in (captures.FOLD
 def reported(name: str, folder: Path, time: TimeOptions | None = None) -> Iterator[ReportedRecording]:
     path = str(captures.path_of(name, folder))
     with OpenRecording(Request(path)) as recording, workers_for((path,), 1) as workers:
-        yield report_of(recording, workers, Ask(time=time or TimeOptions()))
+        yield report_of(recording, Ask(workers, time=time or TimeOptions()))
 
 
 def codes(found: list[Advice]) -> list[str]:

@@ -15,7 +15,7 @@ from ptttool.decoders.hisi_ptt.payloads import Payload, payloads
 from ptttool.decoders.parameters import Given
 from ptttool.files.progress import Progress
 from ptttool.perfdata.model import Attribute, Contents
-from ptttool.pipeline.analyzing.ask import run
+from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.walk import Walk
@@ -82,7 +82,8 @@ class Read:
 
     def tally(self, workers: Workers = ALONE) -> TlpSummary:
         """The sums."""
-        found: Any = run(self.recording, ("summary",), workers, walk=self.walk(workers)).results["summary"]
+        found: Any = run(self.recording, Ask(workers), ("summary",)).results["summary"]
+        self._walk = self.recording._last_walk
         assert isinstance(found, TlpSummary)
         return found
 

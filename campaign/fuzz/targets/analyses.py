@@ -106,7 +106,7 @@ def run_all(data: bytes, place: Path) -> None:
         ptttool.open(path, parameters={"downstream": "01-02"} if meaning.has_machine else {}) as recording,
         recording._workers(1) as workers,
     ):
-        report = report_of(recording, workers, Ask(machine, time=TimeOptions(meaning.time_model, meaning.tick_ns)))
+        report = report_of(recording, Ask(workers, machine, time=TimeOptions(meaning.time_model, meaning.tick_ns)))
     results: dict[str, Any] = dict(report.results)
     for result in results.values():
         to_json(result)
@@ -201,7 +201,7 @@ def run_sidecar(data: bytes, place: Path) -> None:
     path = saved(_recorded(), place, "perf.data")
     sidecar_path(path).write_bytes(data)
     with ptttool.open(path) as recording, recording._workers(1) as workers:
-        report = report_of(recording, workers, Ask(recording.machine, went_offline=recording.went_offline))
+        report = report_of(recording, Ask(workers, recording.machine, went_offline=recording.went_offline))
     page = page_of([report], version="1").decode()
     assert page.count("<script") == 3 and "<img" not in page and not CONTROL.search(page)
     markdown_of([report])

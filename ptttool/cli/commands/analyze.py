@@ -13,24 +13,24 @@ import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ptttool.cli.app import JsonOption, SysfsOption, app
+from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.help.commands import with_groups
 from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
-from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
+from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.options.given import refuse_beside
-from ptttool.cli.options.origin import check_paths
-from ptttool.cli.recordings import Opened, Recordings, end_with
 from ptttool.cli.terminal.talk import note, print_diagnostic, print_json, print_labelled, warn
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import PtttoolError, UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
+    from ptttool.api.analyses import Analyzed, AnalyzeDocument, AnalyzedRecordings, RecordingSums
+    from ptttool.api.recording import Recording
+    from ptttool.cli.recordings import Recordings
     from ptttool.cli.views.shown.results import ResultView
-    from ptttool.pipeline.analyzing.several import Analyzed, AnalyzeDocument, AnalyzedRecordings, RecordingSums
 
 # Smallest number of bytes of trace for which one more process is started.
 _LEAST_WORTH = 128 << 20
@@ -89,13 +89,10 @@ def analyze(
     ] = None,
     to: analyzing.ToOption = None,
     protocol: reading.Protocol = reading.Protocol(),
-    strict: reading.StrictOption = False,
-    channel: reading.ChannelOption = None,
     input: reading.Input = reading.Input(),
     work: reading.Work = reading.Work(),
     json: JsonOption = False,
-    sysfs: SysfsOption = None,
-    demo: DemoFileOption = False,
+    origin: reading.OriginOrFile = reading.OriginOrFile(),
 ) -> None:
     """Run analyses of recordings and show their results.
 
@@ -106,7 +103,8 @@ def analyze(
     Several recordings are analyzed one after the other. Times of different recordings do not join: only analyses that count are then
     summed up, too. A damaged FILE gives the result for what could be read, and then the exit code 6.
     """
-    from ptttool.recording.folders import with_folders
+    from ptttool.api.analyses import with_folders
+    from ptttool.cli.recordings import Recordings
 
     form = analyzing.form_of(to, json=json)
     if form == "json":
@@ -116,15 +114,14 @@ def analyze(
         _list(json=form == "json")
         return
     check_quotes(where, [each for each in (name, *(files or ())) if each is not None])
-    if name is None or not (files or demo):
+    if name is None or not (files or origin.demo):
         raise _missing(name)
     names = _names(name, files or ())
-    named, shown = files_or_bundled(context, files, demo=demo, hint="")
+    named, shown = files_or_bundled(context, files, demo=origin.demo, hint="")
     paths = with_folders(named, print_diagnostic)
-    check_paths(paths)
     with work.workers(paths, _worth(names)) as workers:
-        request = reading.request_of(paths[0], protocol, input, strict=strict, channel=channel)
-        read = Recordings(request, workers, sysfs, demo, where, timing.options, details=True)
+        request = reading.request_of(paths[0], protocol, input)
+        read = Recordings(request, workers, origin, where, timing.options, details=True)
         _Job(names, read, form, top, shown).run(paths)
 
 
@@ -213,7 +210,8 @@ class _Job:
 
     def run(self, paths: Sequence[str]) -> None:
         """Analyze recordings. Of several, those that cannot be read are reported and left out; at the end, the first error is raised."""
-        from ptttool.pipeline.analyzing.several import RecordingSums
+        from ptttool.api.analyses import RecordingSums
+        from ptttool.cli.recordings import end_with
 
         sums = RecordingSums(self.names) if len(paths) > 1 else None
         done, failures = self.read.each(paths, lambda one: self._look(one, sums), None if sums is None else _unread)
@@ -223,33 +221,27 @@ class _Job:
             self._show_sums(sums)
         end_with(failures, is_printed=self.form == "json")
 
-    def _look(self, one: Opened, sums: RecordingSums | None) -> tuple[Analyzed, PtttoolError | None]:
-        from ptttool.pipeline.analyzing.ask import checked
-        from ptttool.pipeline.analyzing.several import analyze_recording
-
-        path = one.recording.path
-        for name in self.names:
-            checked(one.recording, name)
-        ask = one.ask
-        with one.watched():
-            found = analyze_recording(one.recording, self.names, self.read.workers, ask, one.walk, sums)
-        failure = one.failure()
+    def _look(self, recording: Recording, sums: RecordingSums | None) -> tuple[Analyzed, PtttoolError | None]:
+        path = recording.path
+        found, failure = self.read.analyzed(recording, self.names, sums)
         found = replace(found, path=self.shown.get(path, path), error=None if failure is None else ErrorBody.of(failure))
         if self.form != "json":
             self._show(found, None if sums is None else path)
         return found, failure
 
     def _document(self, done: list[Analyzed], sums: RecordingSums | None) -> AnalyzeDocument | AnalyzedRecordings:
-        from ptttool.pipeline.analyzing.several import AnalyzeDocument, AnalyzedRecordings
+        from ptttool.api.analyses import AnalyzeDocument, AnalyzedRecordings
 
         if sums is not None:
-            return AnalyzedRecordings(tuple(done), sums.results(), {name: str(reason) for name, reason in sums.reasons().items()})
+            return sums.document(done)
         [one], name = done, self.names[0]
         if len(self.names) > 1:
             return AnalyzedRecordings(tuple(done))
         return AnalyzeDocument(one.results[name], one.path, str(one.protocol), name, one.lacks[name], one.diagnostics, one.loss, one.error)
 
     def _show(self, found: Analyzed, path: str | None = None) -> None:
+        from ptttool.cli.recordings import show_diagnostic
+
         view = self.view
         if path is not None:
             view.heading(path, 1)
@@ -260,10 +252,10 @@ class _Job:
                 view.heading(name, 2)
             view.show(result, found.lacks[name], found.machine, found.path)
         for diagnostic in found.findings:
-            reading.show_diagnostic(diagnostic, path)
+            show_diagnostic(diagnostic, path)
 
     def _show_sums(self, sums: RecordingSums) -> None:
-        from ptttool.pipeline.analyzing.several import NotSummed
+        from ptttool.api.analyses import NotSummed
 
         results = sums.results()
         if results:
@@ -282,6 +274,6 @@ class _Job:
 
 
 def _unread(path: str, error: PtttoolError) -> Analyzed:
-    from ptttool.pipeline.analyzing.several import Analyzed
+    from ptttool.api.analyses import Analyzed
 
     return Analyzed(path, error=ErrorBody.of(error))

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from msgspec.structs import replace
 
-from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
+from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
-from ptttool.cli.options.origin import check_paths
-from ptttool.cli.recordings import Opened, Recordings, end_with
 from ptttool.cli.terminal.talk import print_json, warn
 from ptttool.documents import ErrorBody
-from ptttool.errors import PtttoolError
-
-if TYPE_CHECKING:
-    from ptttool.analyses.compare.comparison import Measurements
-
 
 EXAMPLES = (Example("ptttool compare before.data after.data", "Before and after a change: in what the two recordings differ."),)
 
@@ -35,12 +28,10 @@ def compare(
     parts: Annotated[int, typer.Option("--parts", metavar="N", min=8, max=512, help="Parts that each recording is cut into.")] = 32,
     timing: time.Time = time.Time(),
     to: analyzing.ToOption = None,
-    strict: reading.StrictOption = False,
-    input: reading.Input = reading.Input(),
+    input: reading.TlpInput = reading.TlpInput(),
     work: reading.Work = reading.Work(),
     json: JsonOption = False,
-    sysfs: SysfsOption = None,
-    demo: DemoOption = False,
+    origin: reading.Origin = reading.Origin(),
 ) -> None:
     """Compare two recordings, and say in what they differ.
 
@@ -53,32 +44,20 @@ def compare(
     Warnings say why recordings may not be comparable: other formats, directions, filters, lengths, or signs of loss. A damaged recording
     is compared as far as it can be read; the exit code is then 6.
     """
-    from ptttool.analyses.compare.comparison import compare as compared
+    from ptttool.cli.recordings import Recordings, end_with, first_of
     from ptttool.cli.views.shown.results import ResultView
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
     form = analyzing.form_of(to, json=json)
     paths = (first, second)
-    check_paths(paths)
     if all(Path(path).exists() for path in paths) and Path(first).samefile(second):
         warn("both are one file: it is compared with itself")
     with work.workers(paths, WORTH_AN_ADDER) as workers:
-        request = reading.request_of(first, reading.Protocol(), input, strict=strict)
-        read = Recordings(request, workers, sysfs, demo, where, timing.options)
-        found, failures = read.each(paths, _measured)
-    comparison = compared(found[0], found[1], parts)
-    damage = reading.first_of(failures) if failures else None
+        read = Recordings(reading.request_of(first, reading.Protocol(), input), workers, origin, where, timing.options)
+        comparison, failures = read.comparison(paths, parts)
+    damage = first_of(failures)
     if form == "json":
         print_json(replace(comparison, error=None if damage is None else ErrorBody.of(damage)))
     else:
         ResultView(form == "md", None, analyzing.PAGE).show(comparison, (), None)
     end_with([damage], is_printed=form == "json")
-
-
-def _measured(one: Opened) -> tuple[Measurements, PtttoolError | None]:
-    from ptttool.pipeline.analyzing.compare import measure
-
-    ask = one.ask
-    with one.watched():
-        found = measure(one.recording, one.read.workers, ask, one.walk)
-    return found, one.failure()

@@ -6,21 +6,26 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import structs
 
-from ptttool.cli.app import SysfsOption, app
+from ptttool.cli.app import app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.help.commands import with_groups
 from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
-from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
+from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.options.given import refuse_beside
-from ptttool.cli.terminal.talk import error_as_json_line
+from ptttool.cli.terminal.talk import error_as_json_line, print_json
+from ptttool.documents import ErrorBody
 from ptttool.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from ptttool.cli.recordings import Recordings
 
 EXAMPLES = (
     Example("ptttool decode nvme.data --limit 20", "The first 20 TLPs."),
@@ -82,8 +87,6 @@ def decode(
         ),
     ] = None,
     timing: time_options.Time = time_options.Time(),
-    strict: reading.StrictOption = False,
-    channel: reading.ChannelOption = None,
     raw: out.RawOption = None,
     input: reading.Input = reading.Input(),
     partition: Annotated[
@@ -98,8 +101,7 @@ def decode(
     work: reading.Work = reading.Work(),
     json: out.JsonLinesOption = False,
     ids: out.IdsOption = out.Ids.ID,
-    sysfs: SysfsOption = None,
-    demo: DemoFileOption = False,
+    origin: reading.OriginOrFile = reading.OriginOrFile(),
 ) -> None:
     """Decode recordings to a table, CSV, JSON lines, Parquet and more.
 
@@ -131,7 +133,7 @@ def decode(
         show_columns(protocol.protocol, files)
         return
     check_quotes(where, files or ())
-    files, _ = files_or_bundled(command, files, demo=demo, hint="see 'ptttool decode --help'")
+    files, _ = files_or_bundled(command, files, demo=origin.demo, hint="see 'ptttool decode --help'")
     if follow is not None:
         _one("--follow", files)
         refuse_beside("--follow", command, takes=_FOLLOW)
@@ -142,17 +144,15 @@ def decode(
         _one("--at", files)
         refuse_beside("--at", command, refused=("where", "limit", "offset", "partition"))
         offset, limit = max(at - around, 0), min(at, around) + 1 + around
-    request = reading.request_of("", protocol, input, strict=strict, channel=channel)
+    request = reading.request_of(files[0], protocol, input)
     if follow is not None:
-        from ptttool.cli.follow import show_transaction
         from ptttool.cli.options.analyzing import form_of
         from ptttool.cli.recordings import Recordings
         from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
         shown_as = form_of(to, json=json)
         with work.workers(files, WORTH_AN_ADDER) as workers:
-            read = Recordings(replace(request, path=files[0]), workers, sysfs, demo, time=timing.options)
-            show_transaction(read, follow, shown_as)
+            _show_transaction(Recordings(request, workers, origin, time=timing.options), follow, shown_as)
         return
     form = out.format_of(to, json=json)
     from ptttool.cli.folder import is_folder, write_folder
@@ -160,7 +160,7 @@ def decode(
 
     wanted = Output(
         files, request, to=form, output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset,
-        at=at, sysfs=sysfs, demo=demo, names_ids=ids == out.Ids.TEXT, work=work, descriptions=tuple(protocol.params or ()),
+        at=at, origin=origin, names_ids=ids == out.Ids.TEXT, work=work, descriptions=tuple(protocol.params or ()),
         time=None if timing == time_options.Time() else timing.options,
     )  # fmt: skip
     if is_folder(files, output, partition, to):
@@ -170,6 +170,21 @@ def decode(
     _refuse_missing(files)
     with error_as_json_line(json and output in (None, "-")):
         wanted.write()
+
+
+def _show_transaction(read: Recordings, index: int, form: str) -> None:
+    """Show the transaction of the TLP with this number, as JSON, Markdown or a screen."""
+    from ptttool.cli.options.analyzing import PAGE
+    from ptttool.cli.recordings import end_with
+    from ptttool.cli.views.shown.results import ResultView
+
+    with read.opened() as recording:
+        found, failure = read.followed(recording, index)
+        if form == "json":
+            print_json(structs.replace(found, error=None if failure is None else ErrorBody.of(failure)))
+        else:
+            ResultView(form == "md", None, PAGE).show(found, (), recording.machine)
+        end_with([failure], is_printed=form == "json")
 
 
 def _refuse_missing(files: Sequence[str]) -> None:

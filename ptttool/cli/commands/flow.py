@@ -62,7 +62,7 @@ def flow(
         if "elf" in given:
             raise UsageError(f"{given['elf'].where}: elf and --elf exclude each other", hint="say --elf once more", code="bad-parameter")
         given["elf"] = Given(",".join(elf), "--elf")
-        request = reading.request_of("", reading.Protocol(NAME), reading.Input(input_format), strict=strict, channel=channel, given=given)
+        request = reading.request_of("", reading.Protocol(NAME), reading.Input(strict, channel, input_format), given)
         if not packets:
             request = replace(request, without=tuple(OF_PACKETS))
         fixed = ("file", "cpu", "index", "size", "channel", "timestamp", "protocol", "kind", "flags")

@@ -9,19 +9,19 @@ import typer
 from msgspec.structs import replace
 
 from ptttool.capture.series.manifest import is_series
-from ptttool.cli.app import JsonOption, SysfsOption, app
+from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options import reading
-from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
+from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.options.given import refuse_beside
-from ptttool.cli.recordings import Recordings, end_with
 from ptttool.cli.terminal.talk import print_diagnostic, print_json
 from ptttool.documents import ErrorBody
 from ptttool.errors import InputError
 
 if TYPE_CHECKING:
     from ptttool.capture.unfinished.leftovers import Leftover
+    from ptttool.cli.recordings import Recordings
 
 
 EXAMPLES = (
@@ -36,14 +36,11 @@ def info(
     context: typer.Context,
     file: reading.RecordingArgument = None,
     protocol: reading.Protocol = reading.Protocol(),
-    strict: reading.StrictOption = False,
-    channel: reading.ChannelOption = None,
     top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Requesters in the table; the others are added up.")] = 20,
     input: reading.Input = reading.Input(),
     work: reading.Work = reading.Work(),
     json: JsonOption = False,
-    sysfs: SysfsOption = None,
-    demo: DemoFileOption = False,
+    origin: reading.OriginOrFile = reading.OriginOrFile(),
 ) -> None:
     """Sum a recording up: counts, AUX streams, every sign of loss.
 
@@ -51,19 +48,20 @@ def info(
     recordings TLPs are counted by kind and requester, of packet traces elements by kind and channel. Names of devices come from the file
     that 'ptttool trace' keeps beside a recording, or from --sysfs. Of a series (FILE.series.json) the runs are listed.
     """
+    from ptttool.cli.recordings import Recordings
     from ptttool.pipeline.workers.pool import WORTH_AN_ADDER
 
     if json:
         refuse_beside("--json", context, refused=("top",))
-    [path], shown = files_or_bundled(context, None if file is None else [file], demo=demo, hint="see 'ptttool info --help'")
+    [path], shown = files_or_bundled(context, None if file is None else [file], demo=origin.demo, hint="see 'ptttool info --help'")
     if is_series(path):
         refuse_beside("a series", context, takes=("file", "json"))
         _series(path, json=json)
         return
     with work.workers([path], WORTH_AN_ADDER) as workers:
-        request = reading.request_of(path, protocol, input, strict=strict, channel=channel)
+        request = reading.request_of(path, protocol, input)
         try:
-            _info(Recordings(request, workers, sysfs, demo), json=json, name=shown.get(path, path), top=top)
+            _info(Recordings(request, workers, origin), json=json, name=shown.get(path, path), top=top)
         except InputError as error:
             if error.code == "no-such-file":
                 _name_unfinished(error)
@@ -106,19 +104,16 @@ def _unfinished(path: str) -> list[Leftover]:
 
 
 def _info(read: Recordings, *, json: bool, name: str, top: int) -> None:
-    from ptttool.pipeline.summary import summarize
+    from ptttool.cli.recordings import end_with
 
-    with read.opened() as one:
-        for left in _unfinished(one.recording.path):
+    with read.opened() as recording:
+        for left in _unfinished(recording.path):
             print_diagnostic(left.diagnostic())
-        ask = one.ask
-        with one.watched():
-            summary = summarize(one.recording, read.workers, ask, one.walk, sidecar=one.recording.sidecar)
-        failure = one.failure()
+        summary, failure = read.summary(recording)
         if json:
             print_json(replace(summary, path=name, error=None if failure is None else ErrorBody.of(failure)))
         else:
             from ptttool.cli.views.recording import print_summary
 
-            print_summary(summary, one.recording, one.machine, requesters=top)
+            print_summary(summary, recording, recording.machine, requesters=top)
         end_with([failure], is_printed=json)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec.structs import replace
 
-from ptttool.cli.app import ForceOption, JsonOption, SysfsOption, app
+from ptttool.cli.app import ForceOption, JsonOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
-from ptttool.cli.options.bundled import DemoFileOption, files_or_bundled
-from ptttool.cli.options.origin import check_paths
-from ptttool.cli.recordings import Opened, Recordings, end_with
+from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.terminal.talk import note, print_diagnostic
-from ptttool.errors import PtttoolError, UsageError
+from ptttool.errors import UsageError
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
@@ -61,13 +58,10 @@ def report(
     force: ForceOption = False,
     timing: time_options.Time = time_options.Time(),
     protocol: reading.Protocol = reading.Protocol(),
-    strict: reading.StrictOption = False,
-    channel: reading.ChannelOption = None,
     input: reading.Input = reading.Input(),
     work: reading.Work = reading.Work(),
     json: JsonOption = False,
-    sysfs: SysfsOption = None,
-    demo: DemoFileOption = False,
+    origin: reading.OriginOrFile = reading.OriginOrFile(),
 ) -> None:
     """Write one HTML page on recordings: loss, results, what to do.
 
@@ -77,32 +71,23 @@ def report(
     and the numbers of TLPs. An analysis that a recording lacks something for says what.
     """
     name = _format(to, output, json=json)
-    named, shown = files_or_bundled(context, files, demo=demo, hint="try: ptttool report --demo -o report.html")
+    named, shown = files_or_bundled(context, files, demo=origin.demo, hint="try: ptttool report --demo -o report.html")
     if name == "html" and output is None and sys.stdout.isatty():
         raise UsageError("a page is not for a terminal", hint="write it to a file: -o report.html", code="no-output")
+    from ptttool.api.analyses import with_folders
+    from ptttool.cli.recordings import Recordings, end_with
     from ptttool.cli.terminal.interrupts import tidy_end
-    from ptttool.recording.folders import with_folders
-    from ptttool.report.gather import unread
+    from ptttool.report.gather import report_of, unread
 
     with tidy_end():
         paths = with_folders(named, print_diagnostic)
-        check_paths(paths)
         with work.workers(paths, _WORTH) as workers:
-            request = reading.request_of(paths[0], protocol, input, strict=strict, channel=channel)
-            read = Recordings(request, workers, sysfs, demo, time=timing.options, details=True)
-            reported, failures = read.each(paths, lambda one: _report(one, shown), unread if len(paths) > 1 else None)
+            request = reading.request_of(paths[0], protocol, input)
+            read = Recordings(request, workers, origin, time=timing.options, details=True)
+            found, failures = read.each(paths, lambda one: read.found(one, report_of), unread if len(paths) > 1 else None)
+        reported = [replace(each, path=shown.get(each.path, each.path)) for each in found]
         _write(reported, name, output, paths, force=force)
     end_with(failures, is_printed=name == "json" and output in (None, "-"))
-
-
-def _report(one: Opened, shown: Mapping[str, str]) -> tuple[ReportedRecording, PtttoolError | None]:
-    """Return what is found in a recording, under the name that is shown, and the error of a damaged one."""
-    from ptttool.report.gather import report_of
-
-    ask, path = one.ask, one.recording.path
-    with one.watched():
-        found = report_of(one.recording, one.read.workers, ask, one.walk)
-    return replace(found, path=shown.get(path, path)), one.failure()
 
 
 def _format(to: str | None, output: str | None, *, json: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
 import typer.main
@@ -52,7 +52,12 @@ def _options(
 
 
 class OptionGroup(Struct, frozen=True):
-    """Options that belong together: the base of a class whose fields are annotated as a command's parameters are."""
+    """Options that belong together: the base of a class whose fields are annotated as a command's parameters are.
+
+    A class can leave options of its base out; they have their defaults.
+    """
+
+    left_out: ClassVar[tuple[str, ...]] = ()
 
 
 def with_groups(function: Function) -> Function:
@@ -62,14 +67,14 @@ def with_groups(function: Function) -> Function:
         if isinstance(one.annotation, type) and issubclass(one.annotation, OptionGroup):
             groups[one.name] = one.annotation
             options = inspect.signature(one.annotation, eval_str=True).parameters.values()
-            parameters += [each.replace(kind=one.kind) for each in options]
+            parameters += [each.replace(kind=one.kind) for each in options if each.name not in one.annotation.left_out]
         else:
             parameters.append(one)
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
         for name, group in groups.items():
-            given[name] = group(**{each: given.pop(each) for each in group.__struct_fields__})
+            given[name] = group(**{each: given.pop(each) for each in group.__struct_fields__ if each not in group.left_out})
         return function(**given)
 
     command.__annotations__ = {}

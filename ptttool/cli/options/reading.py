@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
+from ptttool.cli.app import DemoOption, SysfsOption
 from ptttool.cli.help.commands import OptionGroup
 from ptttool.cli.help.panels import Panel
-from ptttool.cli.terminal.talk import note, warn
-from ptttool.errors import InputError, PtttoolError, UsageError
-from ptttool.wording import clean
+from ptttool.cli.options.bundled import DemoFileOption
+from ptttool.errors import UsageError
 
 if TYPE_CHECKING:
+    from ptttool.api.recording import Request
     from ptttool.decoders.parameters import Given
-    from ptttool.diagnostics import Diagnostic
-    from ptttool.perfdata.problems import Read
-    from ptttool.pipeline.recording import OpenRecording, Request
+    from ptttool.machine.model import Machine
     from ptttool.pipeline.workers.pool import Workers
 
 RecordingArgument = Annotated[str | None, typer.Argument(metavar="FILE", help="The recording; - reads standard input.", show_default=False)]
@@ -92,8 +90,10 @@ class Protocol(OptionGroup, frozen=True):
 
 
 class Input(OptionGroup, frozen=True):
-    """The options that say what a recording looks like."""
+    """The options that say what a recording looks like, and what of it is decoded."""
 
+    strict: StrictOption = False
+    channel: ChannelOption = None
     input_format: InputOption = None
     pattern: Annotated[
         str | None,
@@ -116,6 +116,39 @@ class Input(OptionGroup, frozen=True):
             show_default=False,
         ),
     ] = None
+
+
+class TlpInput(Input, frozen=True):
+    """The same for a command that reads recordings of TLPs only."""
+
+    left_out: ClassVar = ("channel",)
+
+
+class Origin(OptionGroup, frozen=True):
+    """The options that say which machine a recording is of."""
+
+    sysfs: SysfsOption = None
+    demo: DemoOption = False
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the user names a machine."""
+        return self.sysfs is not None or self.demo
+
+    def machine(self, *, details: bool = False) -> Machine:
+        """Return the machine; `details`: with addresses and settings of its functions."""
+        from ptttool.machine.details.read import with_details
+        from ptttool.machine.discovery import open_source, require_machine
+
+        source = open_source(self.sysfs, self.demo)
+        machine = require_machine(source, tune=False)
+        return with_details(source, machine) if details else machine
+
+
+class OriginOrFile(Origin, frozen=True):
+    """The same for a command that has a recording of the demo machine."""
+
+    demo: DemoFileOption = False
 
 
 class Work(OptionGroup, frozen=True):
@@ -169,9 +202,15 @@ class Work(OptionGroup, frozen=True):
             The recordings.
         worth : int
             Bytes of trace above which one more worker pays for its start-up; 0: it never does.
+
+        Raises
+        ------
+        UsageError
+            Standard input would be read more than once (code ``stdin-twice``), or the options exclude each other.
         """
         from ptttool.cli.terminal.interrupts import tidy_end
 
+        check_paths(paths)
         with tidy_end(), self._chosen(paths, worth) as workers:
             yield workers
 
@@ -195,6 +234,12 @@ class Work(OptionGroup, frozen=True):
         return Cluster(Scheduler(self.scheduler, self.tls_ca, self.tls_cert, self.tls_key))
 
 
+def check_paths(paths: Sequence[str]) -> None:
+    """Raise a UsageError if standard input is to be read more than once."""
+    if list(paths).count("-") > 1:
+        raise UsageError("standard input can be read only once", code="stdin-twice")
+
+
 def given_parameters(options: Protocol) -> dict[str, Given]:
     """Return the parameters of files and of the command line, which comes first."""
     files, words = options.params or (), options.parameter or ()
@@ -209,9 +254,6 @@ def request_of(
     path: str,
     chosen: Protocol,
     input: Input,
-    *,
-    strict: bool = False,
-    channel: Sequence[str] | None = None,
     given: Mapping[str, Given] | None = None,
 ) -> Request:
     """Return which recording is to be read, and as what.
@@ -220,7 +262,7 @@ def request_of(
     ----------
     path : str
         The recording.
-    chosen, input, strict, channel
+    chosen, input
         The options.
     given : mapping of str to Given, optional
         Parameters that other options set.
@@ -230,10 +272,9 @@ def request_of(
     UsageError
         The input format is unknown, or options exclude each other.
     """
+    from ptttool.api.recording import InputForm, Request
     from ptttool.decoders.hisi_ptt.protocol import NAME
     from ptttool.decoders.parameters import Given
-    from ptttool.pipeline.recording import Request
-    from ptttool.recording.opening import InputForm
 
     protocol, input_format, pattern, downstream = chosen.protocol, input.input_format, input.pattern, input.downstream
     parameters = {**given_parameters(chosen), **(given or {})}
@@ -256,7 +297,7 @@ def request_of(
             raise UsageError(f"--downstream is of {NAME}, not of {protocol}", hint="leave it out", code="other-protocol")
         parse_buses(downstream, "--downstream")
         parameters["downstream"] = Given(downstream, "--downstream")
-    return Request(path, protocol, parameters, form, strict, channels=tuple(_channel(text) for text in channel or ()))
+    return Request(path, protocol, parameters, form, input.strict, channels=tuple(_channel(text) for text in input.channel or ()))
 
 
 def _channel(text: str) -> int:
@@ -267,59 +308,3 @@ def _channel(text: str) -> int:
     if not 0 <= value < 1 << 16:
         raise UsageError(f"--channel {text} is not a channel", hint="a number such as 16 or 0x10", code="bad-channel")
     return value
-
-
-def several(request: Request, paths: Sequence[str]) -> list[Request]:
-    """Return a request for each of several recordings, which are told apart by the column ``file``."""
-    if len(paths) == 1:
-        return [replace(request, path=paths[0])]
-    return [replace(request, path=path, file=path) for path in paths]
-
-
-def report_loss(recording: OpenRecording, path: str | None) -> None:
-    """Report the signs of loss in a recording that was read to its end, on standard error."""
-    from ptttool.analyses.loss import signs_of_loss
-    from ptttool.diagnostics import Severity
-
-    for sign in signs_of_loss(recording.contents):
-        if sign.severity is not Severity.INFO:
-            show_diagnostic(sign, path)
-
-
-def report_end(recording: OpenRecording, records: int, path: str | None = None) -> None:
-    """Report the signs of loss in a PTT recording that was read to its end, or that it is empty."""
-    if recording.is_ptt and records:
-        report_loss(recording, path)
-    elif recording.is_ptt and not recording.contents.problems:
-        warn_of_no_tlp(path)
-
-
-def warn_of_no_tlp(path: str | None = None) -> None:
-    """Report that a PTT recording is empty."""
-    name = "" if path is None else f"{path}: "
-    warn(clean(f"{name}the recording holds no TLP; 'ptttool info' lists possible causes"))
-
-
-def first_of(failures: Sequence[PtttoolError]) -> PtttoolError:
-    """Return the first of several errors; report the others."""
-    for failure in failures[1:]:
-        warn(clean(str(failure)))
-    return failures[0]
-
-
-def failure_of(walk: Read) -> InputError | None:
-    """Return the error that a damaged recording is, although all that could be read was given; report its further problems."""
-    from ptttool.perfdata.problems import damage_of, error_of
-
-    failure, others = damage_of(walk)
-    for problem in others:
-        warn(clean(str(error_of(problem, walk.path))))
-    return failure
-
-
-def show_diagnostic(diagnostic: Diagnostic, path: str | None = None) -> None:
-    """Report a diagnostic on standard error, after the name of the recording where there are several."""
-    from ptttool.diagnostics import Severity
-
-    text = clean(diagnostic.message if path is None else f"{path}: {diagnostic.message}")
-    (note if diagnostic.severity is Severity.INFO else warn)(text)

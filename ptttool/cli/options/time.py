@@ -9,7 +9,7 @@ import typer
 from ptttool.cli.help.commands import OptionGroup
 
 if TYPE_CHECKING:
-    from ptttool.pipeline.scope import TimeOptions
+    from ptttool.api.recording import TimeOptions
 
 
 class Time(OptionGroup, frozen=True):
@@ -38,6 +38,6 @@ class Time(OptionGroup, frozen=True):
     @property
     def options(self) -> TimeOptions:
         """What analyses are told."""
-        from ptttool.pipeline.scope import TimeOptions
+        from ptttool.api.recording import TimeOptions
 
         return TimeOptions(self.time_model, self.tick_ns)

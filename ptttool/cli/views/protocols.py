@@ -51,9 +51,9 @@ def show_columns(name: str | None, files: Sequence[str] | None = None) -> None:
     from ptttool.decoders.hisi_ptt.protocol import NAME
 
     if name is None and files:
-        from ptttool.pipeline.recording import OpenRecording, Request
+        from ptttool.api.recording import open as open_recording
 
-        with OpenRecording(Request(files[0])) as recording:
+        with open_recording(files[0]) as recording:
             name = recording.protocol
     protocol = PROTOCOLS.get(name or NAME)
     schema = protocol.schema if isinstance(protocol, RecordProtocol) else schema_of(protocol.fields)

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ptttool.api.recording import traced_part
 from ptttool.capture.event.explain import explain, traced_text
 from ptttool.capture.names import sidecar_path
 from ptttool.cli.terminal.talk import console, plain_table, print_labelled
-from ptttool.pipeline.recording import traced_part
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from ptttool.analyses.elements import ElementSummary
     from ptttool.analyses.summary import TlpSummary
+    from ptttool.api.recording import OpenRecording
     from ptttool.capture.event.decode import Explanation
     from ptttool.machine.model import Machine
-    from ptttool.pipeline.recording import OpenRecording
     from ptttool.pipeline.summary import RecordingSummary
     from ptttool.recording.cs_etm import CsEtm
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ptttool.analyses.loss import causes_of
+from ptttool.api.recording import Ask, Recording, Request
 from ptttool.api.verdict import lost, not_as_asked, refuse_empty
 from ptttool.capture.documents import PlanBody
 from ptttool.capture.keep import Recorded
@@ -24,10 +25,7 @@ from ptttool.cli.views.recording_line import mebibytes
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import EmptyTraceError, InterruptedByUserError, PerfError, PtttoolError
-from ptttool.pipeline.analyzing.ask import Ask
-from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.summary import RecordingSummary, summarize
-from ptttool.pipeline.workers.pool import ALONE
 from ptttool.planner.check import PlanCheck, not_in_recording
 from ptttool.wording import clean, in_words
 
@@ -200,11 +198,10 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
     if not json:
         for found in _ending(recorded):
             print_diagnostic(found)
-    with OpenRecording(Request(str(recorded.path))) as recording:
+    with Recording(Request(str(recorded.path))) as recording:
         summary = summarize(
             recording,
-            ALONE,
-            Ask(plan.machine, went_offline=recorded.went_offline),
+            Ask(machine=plan.machine, went_offline=recorded.went_offline),
             elapsed=recorded.elapsed,
             at_least=recorded.elapsed_at_least,
         )

@@ -1,10 +1,12 @@
-"""Run analyses over a recording: what they are asked, and the one pass that they take together."""
+"""Run analyses over a recording: what they are to know, and the one pass that they take together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.needs import Captured, Lack, captured
@@ -12,21 +14,22 @@ from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.capture.event.terms import Format
 from ptttool.decoders.contract import RecordProtocol
 from ptttool.errors import UsageError
+from ptttool.files.progress import Watch, unwatched
 from ptttool.machine.model import Machine
 from ptttool.pipeline.query import Query, parse_query
 from ptttool.pipeline.recording import OpenRecording
 from ptttool.pipeline.scope import TimeOptions, scope_of
-from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.work import Analyze, PlannedAnalysis
-from ptttool.pipeline.workers.pool import Workers
+from ptttool.pipeline.workers.pool import ALONE, Workers
 
 
-@dataclass(frozen=True)
-class Ask:
-    """What analyses are to know besides the recording.
+class Ask(Struct, frozen=True):
+    """How a recording is analyzed, and what analyses are to know besides it.
 
     Parameters
     ----------
+    workers : Workers
+        Who decodes and sums up.
     machine : Machine or None
         The machine that was recorded, for names.
     query : Query or None
@@ -37,42 +40,38 @@ class Ask:
         CPUs that went offline while recording, where a sidecar says so.
     options : Mapping
         Options of the analyses, by name of the analysis.
+    watch : callable
+        Shows how far the pass has come.
     """
 
+    workers: Workers = ALONE
     machine: Machine | None = None
     query: Query | None = None
-    time: TimeOptions = field(default_factory=TimeOptions)
+    time: TimeOptions = TimeOptions()
     went_offline: Sequence[int] = ()
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = {}
+    watch: Watch = unwatched
 
 
-def ask_of(
-    recording: OpenRecording,
-    where: str | None = None,
-    time: TimeOptions | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    machine: Machine | None = None,
-) -> Ask:
+def ask_of(recording: OpenRecording, ask: Ask, where: str | None = None, machine: Machine | None = None) -> Ask:
     """Return what analyses are to know: as the user says, and as the file beside the recording does."""
     machine = machine or recording.machine
     query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=machine)
-    return Ask(machine, query, time or TimeOptions(), recording.went_offline, options or {})
+    return replace(ask, machine=machine, query=query, went_offline=recording.went_offline)
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Analyses that have seen a whole recording.
 
     Parameters
     ----------
-    recording, walk, ask
+    recording, ask
         As for :func:`run`.
     analyses : Mapping[str, Analysis]
         The analyses by name.
     """
 
     recording: OpenRecording
-    walk: Walk
     ask: Ask
     analyses: Mapping[str, Analysis[Any]]
 
@@ -83,28 +82,21 @@ class Answer:
 
     def result(self, analysis: Analysis[Any]) -> Any:
         """Return the result of an analysis, which may be another one."""
-        contents = self.walk.contents
-        diagnostics = (*contents.problems, *self.walk.findings.diagnostics())
-        return analysis.result(AnalysisContext(self.recording.path, contents, self.ask.machine, diagnostics, self.ask.went_offline))
+        one, ask = self.recording, self.ask
+        return analysis.result(AnalysisContext(one.path, one.contents, ask.machine, one.diagnostics, ask.went_offline))
 
 
-def run(
-    recording: OpenRecording, kinds: Sequence[str | type[Analysis[Any]]], workers: Workers, ask: Ask | None = None, walk: Walk | None = None
-) -> Answer:
+def run(recording: OpenRecording, ask: Ask, kinds: Sequence[str | type[Analysis[Any]]]) -> Answer:
     """Run analyses over a whole recording: it is read, and each column decoded, once.
 
     Parameters
     ----------
     recording : OpenRecording
         The recording.
+    ask : Ask
+        How, and what they are to know.
     kinds : sequence of str or type
         Names of analyses, or their classes, which need not be registered.
-    workers : Workers
-        Who decodes and sums up.
-    ask : Ask or None
-        What they are to know; None: nothing.
-    walk : Walk or None
-        The pass to take, where its progress is to be seen.
 
     Raises
     ------
@@ -112,10 +104,9 @@ def run(
         An analysis is unknown, the recording's rows do not have the columns that it needs (code ``missing-columns``), a cluster's workers
         would have to share a packet stream (``stream-in-order``), or the time options mean nothing.
     """
-    ask = Ask() if ask is None else ask
-    walk = recording.walk(workers) if walk is None else walk
+    walk = recording.walk(ask.workers)
     wanted = list(dict.fromkeys(checked(recording, kind) if isinstance(kind, str) else kind for kind in kinds))
-    if workers.reduces and not isinstance(recording.stack.protocol, RecordProtocol):
+    if ask.workers.reduces and not isinstance(recording.stack.protocol, RecordProtocol):
         raise UsageError(
             "--scheduler: a packet stream is decoded in order, so it is summed up on this machine",
             hint="leave --scheduler out",
@@ -126,12 +117,13 @@ def run(
     for kind in wanted:
         given = dict(ask.options.get(kind.name, {}))
         if issubclass(kind, TlpAnalysis):
-            scope = scope_of(recording, machine=ask.machine, **asdict(ask.time)) if scope is None else scope
+            scope = scope_of(recording, ask.time, ask.machine) if scope is None else scope
             given.setdefault("scope", scope)
         further = tuple(column for column in kind.further_columns(recording.contents) if column in recording.schema)
         planned.append(PlannedAnalysis(kind, tuple(given.items()), further=further))
-    parts = walk.merge(Analyze(tuple(planned), ask.query)).parts
-    return Answer(recording, walk, ask, {kind.name: part for kind, part in zip(wanted, parts, strict=True)})
+    with ask.watch(walk.progress):
+        parts = walk.merge(Analyze(tuple(planned), ask.query)).parts
+    return Answer(recording, ask, {kind.name: part for kind, part in zip(wanted, parts, strict=True)})
 
 
 def checked(recording: OpenRecording, name: str) -> type[Analysis[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptttool.analyses.compare.blocks import BlockAnalysis
-from ptttool.analyses.compare.comparison import MOST_PARTS, Comparison, Measurements, compare
+from ptttool.analyses.compare.comparison import Measurements
 from ptttool.analyses.compare.latency import LatencyBlocks
 from ptttool.analyses.errors.analysis import ErrorsAnalysis
 from ptttool.analyses.loss.analysis import Loss
@@ -15,16 +15,14 @@ from ptttool.pipeline.analyzing.ask import Ask, captured_by, run
 
 if TYPE_CHECKING:
     from ptttool.pipeline.recording import OpenRecording
-    from ptttool.pipeline.walk import Walk
-    from ptttool.pipeline.workers.pool import Workers
 
 
-def measure(recording: OpenRecording, workers: Workers, ask: Ask, walk: Walk | None = None) -> Measurements:
+def measure(recording: OpenRecording, ask: Ask) -> Measurements:
     """Read a recording and return what a comparison needs of it.
 
     Parameters
     ----------
-    recording, workers, ask, walk
+    recording, ask
         As :func:`ptttool.pipeline.analyzing.ask.run` takes them.
 
     Raises
@@ -40,7 +38,7 @@ def measure(recording: OpenRecording, workers: Workers, ask: Ask, walk: Walk | N
             code="no-tlps",
             columns=missing,
         )
-    answer = run(recording, (BlockAnalysis, LatencyBlocks, ErrorsAnalysis, Loss), workers, ask, walk)
+    answer = run(recording, ask, (BlockAnalysis, LatencyBlocks, ErrorsAnalysis, Loss))
     results, blocks = answer.results, answer.analyses[BlockAnalysis.name]
     attribute = recording.attribute
     assert isinstance(blocks, BlockAnalysis)
@@ -54,6 +52,3 @@ def measure(recording: OpenRecording, workers: Workers, ask: Ask, walk: Walk | N
         scope=blocks.scope,
         filter=None if attribute is None else explain(attribute.config, pmu=recording.device, machine=ask.machine).filter,
     )
-
-
-__all__ = ["MOST_PARTS", "Comparison", "Measurements", "compare", "measure"]

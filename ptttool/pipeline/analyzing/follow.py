@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ptttool.analyses.follow import Follow, FollowAnalysis, Row, followed
 from ptttool.errors import UsageError
-from ptttool.perfdata.problems import damage_of
 from ptttool.pipeline.analyzing.ask import Ask, run
-from ptttool.pipeline.query import Query, no_such_index
-from ptttool.pipeline.workers.pool import Alone
+from ptttool.pipeline.query import Query
+from ptttool.pipeline.workers.pool import ALONE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import polars as pl
 
-    from ptttool.files.progress import Progress
     from ptttool.pipeline.recording import OpenRecording
-    from ptttool.pipeline.walk import Walk
-    from ptttool.pipeline.workers.pool import Workers
 
 # Completions of a transaction that are listed: a read of 4 KiB with the smallest read completion boundary has 64.
 MOST_COMPLETIONS = 256
@@ -31,10 +25,8 @@ MOST_COMPLETIONS = 256
 
 def follow(
     recording: OpenRecording,
-    index: int,
-    workers: Workers,
     ask: Ask,
-    watch: Callable[[Progress], AbstractContextManager[None]],
+    index: int,
 ) -> Follow:
     """Return the transaction of a TLP.
 
@@ -42,14 +34,10 @@ def follow(
     ----------
     recording : OpenRecording
         The recording; it is read several times.
+    ask : Ask
+        How it is analyzed.
     index : int
         Number of the TLP: of a request or of a completion.
-    workers : Workers
-        Who matches.
-    ask : Ask
-        What the analysis is to know.
-    watch : callable
-        Shows the progress.
 
     Raises
     ------
@@ -67,11 +55,8 @@ def follow(
     if row["class"] not in ("NP", "CPL") or key is None:
         return followed(recording.path, row, None, None, [])
     requester, tag = key
-    walk = recording.walk(workers)
-    with watch(walk.progress):
-        options = {FollowAnalysis.name: {"index": index, "requester": requester, "tag": tag}}
-        answer = run(recording, (FollowAnalysis,), workers, replace(ask, options=options), walk)
-    matched = answer.results[FollowAnalysis.name]
+    options = {FollowAnalysis.name: {"index": index, "requester": requester, "tag": tag}}
+    matched = run(recording, replace(ask, options=options), (FollowAnalysis,)).results[FollowAnalysis.name]
     found = matched.transaction
     if found is None:
         return followed(recording.path, row, matched, None, [])
@@ -83,13 +68,9 @@ def follow(
 
 def _row_of(recording: OpenRecording, index: int) -> tuple[Row, tuple[int, int] | None]:
     """Return a TLP by column, and its Requester ID and tag where it has both."""
-    walk = recording.walk(Alone())
-    frame = next((frame for frame in _frames(walk, recording, index, 1) if len(frame)), None)
+    frame = next((frame for frame in _frames(recording, index, 1) if len(frame)), None)
     if frame is None:
-        damage, _ = damage_of(recording)
-        if damage is not None:
-            raise damage
-        raise no_such_index(recording.path, recording.noun, index, walk.findings.records)
+        raise next(iter(recording.damage), None) or recording.lacks_row(index)
     requester, tag = frame["requester"][0], frame["tag"][0]
     return _rows(frame, recording)[0], None if requester is None or tag is None else (requester, tag)
 
@@ -100,13 +81,14 @@ def _completions(recording: OpenRecording, key: tuple[int, int], first: int, las
 
     requester, tag = key
     wanted = (pl.col("class") == "CPL") & (pl.col("requester") == requester) & (pl.col("tag") == tag)
-    for frame in _frames(recording.walk(Alone()), recording, first + 1, last - first):
+    for frame in _frames(recording, first + 1, last - first):
         yield from _rows(frame.filter(wanted), recording)
 
 
-def _frames(walk: Walk, recording: OpenRecording, first: int, count: int) -> Iterator[pl.DataFrame]:
+def _frames(recording: OpenRecording, first: int, count: int) -> Iterator[pl.DataFrame]:
     """Yield TLPs, from a number on."""
-    return (batch.to_polars() for batch in walk.batches(Query(recording.schema.usual_names, None, first, count)))
+    query = Query(recording.schema.usual_names, None, first, count)
+    return (batch.to_polars() for batch in recording.walk(ALONE).batches(query))
 
 
 def _rows(frame: pl.DataFrame, recording: OpenRecording) -> Sequence[Row]:

@@ -7,7 +7,6 @@ Times of different recordings do not join, and what happened between two recordi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from ptttool.analyses.needs import Captured
     from ptttool.perfdata.model import Contents
     from ptttool.pipeline.recording import OpenRecording
-    from ptttool.pipeline.walk import Walk
-    from ptttool.pipeline.workers.pool import Workers
 
 
 class NotSummed(StrEnum):
@@ -143,8 +140,7 @@ class AnalyzedRecordings(Struct, frozen=True):
     not_summed: Mapping[str, str] = {}
 
 
-@dataclass
-class RecordingSums:
+class RecordingSums(Struct):
     """Results of several recordings together: analyses are added as the recordings are read.
 
     Parameters
@@ -157,7 +153,7 @@ class RecordingSums:
 
     names: tuple[str, ...]
     machine: Machine | None = None
-    _parts: dict[str, Analysis[Any]] = field(default_factory=dict)
+    _parts: dict[str, Analysis[Any]] = {}
     _contents: Contents | None = None
     _about: tuple[str, Captured] | None = None
     _is_alike: bool = True
@@ -188,6 +184,10 @@ class RecordingSums:
         context = AnalysisContext("", self._contents, self.machine)
         return {name: part.result(context) for name, part in self._summed.items()}
 
+    def document(self, done: Sequence[Analyzed]) -> AnalyzedRecordings:
+        """Return what was found in each recording, and in all of them together."""
+        return AnalyzedRecordings(tuple(done), self.results(), {name: str(reason) for name, reason in self.reasons().items()})
+
     def reasons(self) -> dict[str, NotSummed]:
         """Return why the other analyses have none."""
         left = [name for name in self.names if name not in self._summed]
@@ -199,18 +199,18 @@ class RecordingSums:
 
 def analyze_recording(
     recording: OpenRecording,
+    ask: Ask,
     names: Sequence[str],
-    workers: Workers,
-    ask: Ask | None = None,
-    walk: Walk | None = None,
     sums: RecordingSums | None = None,
 ) -> Analyzed:
     """Return what several analyses find in a recording, which is read once.
 
     Parameters
     ----------
-    recording, names, workers, ask, walk
+    recording, ask
         As :func:`ptttool.pipeline.analyzing.ask.run` takes them.
+    names : sequence of str
+        Names of the analyses.
     sums : RecordingSums or None
         What the recording is added to.
 
@@ -219,13 +219,12 @@ def analyze_recording(
     UsageError
         As :func:`ptttool.pipeline.analyzing.ask.run` does.
     """
-    ask = Ask() if ask is None else ask
     # What a condition leaves says nothing of what the event asked for; nor do rows that are not a PTT recording's.
     checks = ask.query is None and LOSS not in names and ptt_attribute(recording.contents) is not None
-    answer = run(recording, [*names, LOSS] if checks else names, workers, ask, walk)
+    answer = run(recording, ask, [*names, LOSS] if checks else names)
     results = answer.results
     signs = results.pop(LOSS).signs if checks else signs_of_loss(recording.contents, went_offline=ask.went_offline)
-    findings = tuple(answer.walk.findings.diagnostics())
+    findings = tuple(recording.findings.diagnostics())
     found = Analyzed(
         path=recording.path,
         protocol=recording.title,
