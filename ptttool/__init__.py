@@ -8,6 +8,7 @@ costs nothing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ptttool._version import __version__ as __version__
+    from ptttool.analyses.compare.comparison import Comparison as Comparison
     from ptttool.analyses.contract import ANALYSES as ANALYSES
     from ptttool.analyses.contract import Analysis as Analysis
     from ptttool.analyses.contract import AnalysisContext as AnalysisContext
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from ptttool.analyses.needs import Need as Need
     from ptttool.api.analyses import Analyzed as Analyzed
     from ptttool.api.analyses import AnalyzedRecordings as AnalyzedRecordings
-    from ptttool.analyses.compare.comparison import Comparison as Comparison
     from ptttool.api.analyses import analyze as analyze
     from ptttool.api.analyses import compare as compare
     from ptttool.api.capture import BuiltEvent as BuiltEvent

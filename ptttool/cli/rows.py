@@ -6,10 +6,10 @@ import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ptttool.cli.options.reading import Origin, Work, check_paths
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from ptttool.pipeline.export import Exported
 
 
-@dataclass
-class Output:
+class Output(Struct, frozen=True):
     """What is to be written of recordings, where to, and how.
 
     Parameters
@@ -94,9 +93,9 @@ class Output:
     offset: int = 0
     at: int | None = None
     time: TimeOptions | None = None
-    origin: Origin = field(default_factory=Origin)
+    origin: Origin = Origin()
     names_ids: bool = False
-    work: Work = field(default_factory=Work)
+    work: Work = Work()
     layout: str | None = None
     shown: tuple[str, ...] | None = None
     descriptions: Sequence[Path] = ()

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ptttool.api.live import Sampling
-from ptttool.api.sample import Sample, SampleRow
+from ptttool.api.live import Sample, SampleRow, Sampling
 from ptttool.capture.counters import CounterPlan, find_counters, parse_perf_stat
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.cli.main import main

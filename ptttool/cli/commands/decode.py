@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -165,7 +164,7 @@ def decode(
     )  # fmt: skip
     if is_folder(files, output, partition, to):
         refuse_beside("a folder", command, refused=("limit", "offset", "at", "context", "ids", "time_model", "tick_ns"))
-        write_folder(replace(wanted, to=to), partition, json=json)
+        write_folder(structs.replace(wanted, to=to), partition, json=json)
         return
     _refuse_missing(files)
     with error_as_json_line(json and output in (None, "-")):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from ptttool.cli.app import ForceOption, app
 from ptttool.cli.help.about import Example, Stage

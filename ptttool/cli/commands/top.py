@@ -23,7 +23,7 @@ from ptttool.errors import UsageError
 from ptttool.wording import clean, in_words
 
 if TYPE_CHECKING:
-    from ptttool.api.sample import Sample
+    from ptttool.api.live import Sample
     from ptttool.capture.plan import Plan
     from ptttool.machine.model import Machine
 

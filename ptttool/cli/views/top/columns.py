@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ptttool.api.sample import Sample, SampleRow
+from ptttool.api.live import Sample, SampleRow
 from ptttool.wording import clean
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptttool.api.sample import Sample
+from ptttool.api.live import Sample
 from ptttool.cli.views.top.columns import SORTED_BY, columns_of, fitting, ordered, summary, texts
 
 

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 from textual.worker import get_current_worker
 
-from ptttool.api.sample import Sample
+from ptttool.api.live import Sample
 from ptttool.cli.terminal.letters import has_unicode_locale
 from ptttool.cli.views.top.columns import COLUMNS, COUNTED, SORTED_BY, TLPS, TopColumn, columns_of, fitting, ordered, summary, texts
 
