@@ -72,20 +72,15 @@ def analyze(
     context: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME[,NAME...]", help="The analyses; --list lists them.", show_default=False),
+        typer.Argument(metavar="NAME[,NAME...]", help="The analyses; --list lists them."),
     ] = None,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILE...", help="Recordings, or folders of them; - reads standard input.", show_default=False),
-    ] = None,
+    files: reading.RecordingsOrFolders = None,
     listing: Annotated[bool, typer.Option("--list", help="List the analyses and end.")] = False,
     where: out.WhereOption = None,
     timing: time.Time = time.Time(),
     top: Annotated[
         int | None,
-        typer.Option(
-            "--top", metavar="N", min=1, help="Rows of a table. By default 20 on a terminal, and all of them elsewhere.", show_default=False
-        ),
+        typer.Option("--top", metavar="N", min=1, help="Rows of a table. By default 20 on a terminal, and all of them elsewhere."),
     ] = None,
     to: analyzing.ToOption = None,
     protocol: reading.Protocol = reading.Protocol(),

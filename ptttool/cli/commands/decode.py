@@ -48,9 +48,7 @@ _FOLLOW = (
 @with_groups
 def decode(
     command: typer.Context,
-    files: Annotated[
-        list[str] | None, typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.", show_default=False)
-    ] = None,
+    files: Annotated[list[str] | None, typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")] = None,
     protocol: reading.Protocol = reading.Protocol(),
     protocols: Annotated[
         bool, typer.Option("--protocols", help="List the protocols with their parameters and end; FILE... are names of some of them.")
@@ -69,11 +67,11 @@ def decode(
     offset: out.OffsetOption = 0,
     at: Annotated[
         int | None,
-        typer.Option("--at", metavar="INDEX", min=0, help="The rows around the row of this number: see --context.", show_default=False),
+        typer.Option("--at", metavar="INDEX", min=0, help="The rows around the row of this number: see --context."),
     ] = None,
     context: Annotated[
         int | None,
-        typer.Option("--context", metavar="N", min=0, help="With --at: rows before it, and behind it; 10 by default.", show_default=False),
+        typer.Option("--context", metavar="N", min=0, help="With --at: rows before it, and behind it; 10 by default."),
     ] = None,
     follow: Annotated[
         int | None,
@@ -82,7 +80,6 @@ def decode(
             metavar="INDEX",
             min=0,
             help="The transaction of the TLP of this number: its request, all completions, how long they took and what they brought.",
-            show_default=False,
         ),
     ] = None,
     timing: time_options.Time = time_options.Time(),
@@ -94,7 +91,6 @@ def decode(
             "--partition",
             metavar="host,device,recording",
             help="Sort the Parquet files of the folder that -o names into subfolders, as Hive names them: host=node7/.",
-            show_default=False,
         ),
     ] = None,
     work: reading.Work = reading.Work(),

@@ -28,13 +28,11 @@ def metrics(
     context: typer.Context,
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FILE...", help="Recordings, or folders of them, instead of this machine.", show_default=False),
+        typer.Argument(metavar="FILE...", help="Recordings, or folders of them, instead of this machine."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write to this file, which is replaced as a whole.", show_default=False, readable=False
-        ),
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file, which is replaced as a whole.", readable=False),
     ] = None,
     openmetrics: Annotated[bool, typer.Option("--openmetrics", help="Write OpenMetrics 1.0 instead of Prometheus' text format.")] = False,
     doctor: Annotated[bool, typer.Option("--doctor/--no-doctor", help="Run the checks of 'ptttool doctor', too.")] = True,

@@ -37,14 +37,13 @@ def plan(
     aux_size: Annotated[
         str | None,
         typer.Option(
-            "--aux-size", metavar="SIZE", help="Size of the AUX area. By default what holds 0.1 s of a full link, from 64M to 1G.",
-            show_default=False,
+            "--aux-size", metavar="SIZE", help="Size of the AUX area. By default what holds 0.1 s of a full link, from 64M to 1G."
         ),
     ] = None,
     write_speed: Annotated[
         str | None,
         typer.Option(
-            "--write-speed", metavar="SIZE", rich_help_panel=Panel.HOW, show_default=False,
+            "--write-speed", metavar="SIZE", rich_help_panel=Panel.HOW,
             help="Bytes a second that the disk of the output takes, such as 500M: the plan then says when a trace would end early.",
         ),
     ] = None,

@@ -38,13 +38,10 @@ EXAMPLES = (
 @with_groups
 def report(
     context: typer.Context,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILE...", help="Recordings, or folders of them; - reads standard input.", show_default=False),
-    ] = None,
+    files: reading.RecordingsOrFolders = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to: whole or not at all; - is standard output.", show_default=False),
+        typer.Option("--output", "-o", metavar="FILE", help="Where to: whole or not at all; - is standard output."),
     ] = None,
     to: Annotated[
         str | None,
@@ -52,7 +49,6 @@ def report(
             "--to",
             metavar="html|md|json",
             help="A page for browsers, Markdown, or JSON. By default the suffix of the output file says it, else it is a page.",
-            show_default=False,
         ),
     ] = None,
     force: ForceOption = False,

@@ -32,9 +32,7 @@ def tlp(
             "line of a log (TLP Header: …, HeaderLog: …).",
         ),
     ],
-    prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="DW", help="The TLP prefix before the header.", show_default=False)
-    ] = None,
+    prefix: Annotated[str | None, typer.Option("--prefix", metavar="DW", help="The TLP prefix before the header.")] = None,
     pattern: Annotated[
         str,
         typer.Option(

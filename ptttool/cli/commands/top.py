@@ -50,7 +50,7 @@ def top(
     force: ForceEventOption = False,
     interval: Annotated[str, typer.Option("--interval", metavar="TIME", help="From the begin of one sample to that of the next.")] = "1s",
     window: Annotated[str, typer.Option("--window", metavar="TIME", help="How long each sample records.")] = "50ms",
-    count: Annotated[int | None, typer.Option("--count", "-n", metavar="N", help="End after N samples.", show_default=False)] = None,
+    count: Annotated[int | None, typer.Option("--count", "-n", metavar="N", help="End after N samples.")] = None,
     batch: Annotated[bool, typer.Option("--batch", "-b", help="Print one sample after the other, as is done without a terminal.")] = False,
     aux_size: Annotated[str, typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area: a power of two, from 16M on.")] = "64M",
     cpu: CpuOption = None,

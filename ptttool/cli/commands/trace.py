@@ -72,7 +72,7 @@ def trace(
     purposes: ForOption = None,
     duration: Annotated[
         str | None, typer.Option("--duration", metavar="TIME", help="Record that long: 10, 1.5s, 500ms, 2m. Without it and without a "
-        "COMMAND: until Ctrl-C.", show_default=False)
+        "COMMAND: until Ctrl-C.")
     ] = None,
     output: Annotated[
         Path,
@@ -102,8 +102,7 @@ def trace(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- COMMAND...]", help="Record while this runs. Its own exit status is reported and does not become ptttool's.",
-            show_default=False,
+            metavar="[-- COMMAND...]", help="Record while this runs. Its own exit status is reported and does not become ptttool's."
         ),
     ] = None,
     json: JsonOption = False,

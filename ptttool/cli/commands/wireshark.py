@@ -34,7 +34,6 @@ def install(
             "--folder",
             metavar="DIR",
             help="Another folder of Lua plug-ins than the one that tshark names.",
-            show_default=False,
             readable=False,
         ),
     ] = None,

@@ -10,7 +10,7 @@ from ptttool.errors import UsageError
 
 ToOption = Annotated[
     str | None,
-    typer.Option("--to", metavar="<text|md|json>", help="How results are shown: as text, Markdown or JSON.", show_default=False),
+    typer.Option("--to", metavar="<text|md|json>", help="How results are shown: as text, Markdown or JSON."),
 ]
 
 PAGE = 20

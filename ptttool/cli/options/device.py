@@ -16,10 +16,8 @@ _NAMES = "hisi_ptt0_2, 0_2, its PCI address, or what it traces (nvme0, ens2)"
 
 DEVICE_HELP = f"The PTT device: {_NAMES}."
 DeviceArgument = Annotated[str, typer.Argument(help=DEVICE_HELP, metavar="DEVICE")]
-OneDeviceArgument = Annotated[str | None, typer.Argument(help=f"Only this PTT device: {_NAMES}.", metavar="DEVICE", show_default=False)]
-OneDeviceOption = Annotated[
-    str | None, typer.Option("--device", metavar="NAME", help=f"Only this PTT device: {_NAMES}.", show_default=False)
-]
+OneDeviceArgument = Annotated[str | None, typer.Argument(help=f"Only this PTT device: {_NAMES}.", metavar="DEVICE")]
+OneDeviceOption = Annotated[str | None, typer.Option("--device", metavar="NAME", help=f"Only this PTT device: {_NAMES}.")]
 DeviceOption = Annotated[
     str | None,
     typer.Option(

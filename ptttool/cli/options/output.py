@@ -17,17 +17,12 @@ ToOption = Annotated[
         help="How to write the rows: table, csv, jsonl, parquet, arrow, pcapng, perfetto, perf, or a format of another package. By "
         "default the suffix of the output file says it, else it is a table. perf: the text that a corrected perf report -D prints of PTT's "
         "AUX data, whole payloads with all-zero records.",
-        show_default=False,
     ),
 ]
 OutputOption = Annotated[
     str | None,
     typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Where to: whole or not at all; - is standard output, FOLDER/ a folder of Parquet files.",
-        show_default=False,
+        "--output", "-o", metavar="FILE", help="Where to: whole or not at all; - is standard output, FOLDER/ a folder of Parquet files."
     ),
 ]
 WhereOption = Annotated[
@@ -38,7 +33,6 @@ WhereOption = Annotated[
         metavar="CONDITION",
         help="Only rows for which this SQL condition on columns is true, such as: "
         "kind = 'MRd' AND requester = '01:00.0' AND address >= 0x4000",
-        show_default=False,
     ),
 ]
 ColumnsOption = Annotated[
@@ -49,7 +43,6 @@ ColumnsOption = Annotated[
         metavar="A,B,C",
         help="These columns, in this order; help lists them. By default csv holds a subset, a table one line a row, everything else all "
         "columns.",
-        show_default=False,
     ),
 ]
 
@@ -72,19 +65,10 @@ IdsOption = Annotated[
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option(
-        "--limit",
-        "-n",
-        metavar="N",
-        min=0,
-        help="At most this number of rows. A table on a terminal shows a page by default.",
-        show_default=False,
-    ),
+    typer.Option("--limit", "-n", metavar="N", min=0, help="At most this number of rows. A table on a terminal shows a page by default."),
 ]
 OffsetOption = Annotated[int, typer.Option("--offset", metavar="N", min=0, help="Skip this number of rows (of those that --where takes).")]
-RawOption = Annotated[
-    bool | None, typer.Option("--raw/--no-raw", help="Packet protocols: the packets' bytes, too (the default), or not.", show_default=False)
-]
+RawOption = Annotated[bool | None, typer.Option("--raw/--no-raw", help="Packet protocols: the packets' bytes, too (the default), or not.")]
 JsonLinesOption = Annotated[
     bool,
     typer.Option(

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from ptttool.machine.model import Machine
     from ptttool.pipeline.workers.pool import Workers
 
-RecordingArgument = Annotated[str | None, typer.Argument(metavar="FILE", help="The recording; - reads standard input.", show_default=False)]
+RecordingArgument = Annotated[str | None, typer.Argument(metavar="FILE", help="The recording; - reads standard input.")]
 RecordingsArgument = Annotated[list[str], typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")]
+RecordingsOrFolders = Annotated[
+    list[str] | None, typer.Argument(metavar="FILE...", help="Recordings, or folders of them; - reads standard input.")
+]
 ParameterOption = Annotated[
     list[str] | None,
-    typer.Option("-p", "--parameter", metavar="KEY=VALUE", help="A parameter of the protocol or of its framing.", show_default=False),
+    typer.Option("-p", "--parameter", metavar="KEY=VALUE", help="A parameter of the protocol or of its framing."),
 ]
 ParamsOption = Annotated[
     list[Path] | None,
@@ -33,7 +36,6 @@ ParamsOption = Annotated[
         "--params",
         metavar="FILE",
         help="Parameters from a file with one key=value a line, such as .scf and flat TOML files. -p comes before it.",
-        show_default=False,
         readable=False,
     ),
 ]
@@ -44,7 +46,6 @@ InputOption = Annotated[
         metavar="<perf|raw|4dw|8dw>",
         help="What FILE is: perf.data or raw trace; 4dw and 8dw: raw PTT records of this format. By default its first bytes say it; "
         "standard input is perf.data, or raw where --protocol names a packet protocol.",
-        show_default=False,
     ),
 ]
 StrictOption = Annotated[
@@ -52,9 +53,7 @@ StrictOption = Annotated[
 ]
 ChannelOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--channel", metavar="N", help="Packet protocols: only this source ID or trace ID (0x… too); may be repeated.", show_default=False
-    ),
+    typer.Option("--channel", metavar="N", help="Packet protocols: only this source ID or trace ID (0x… too); may be repeated."),
 ]
 JobsOption = Annotated[
     int | None,
@@ -66,7 +65,6 @@ JobsOption = Annotated[
         max=1024,
         help="Work with this number of processes, each some 50 to 100 MiB. By default info, report, Parquet and folders of PTT recordings "
         "use as many as there are processors and as the recording is large enough for, everything else one. The result is the same.",
-        show_default=False,
     ),
 ]
 
@@ -82,7 +80,6 @@ class Protocol(OptionGroup, frozen=True):
             "--protocol",
             metavar="NAME",
             help="What the trace is: 'ptttool decode --protocols' lists the names. By default the recording's type of AUX trace says it.",
-            show_default=False,
         ),
     ] = None
     parameter: ParameterOption = None
@@ -102,7 +99,6 @@ class Input(OptionGroup, frozen=True):
             metavar="<legacy|v1>",
             rich_help_panel=Panel.INPUT,
             help="PTT: read spare header bits as this layout, whatever the recording says: v1 is that of PCIe 6 parts.",
-            show_default=False,
         ),
     ] = None
     downstream: Annotated[
@@ -113,7 +109,6 @@ class Input(OptionGroup, frozen=True):
             help="PTT: the buses behind the traced root ports, such as 01-03,05 (hexadecimal, as in addresses). Recordings of both "
             "directions need them to tell in from out. By default the file that 'ptttool trace' keeps beside a recording says them, or "
             "--sysfs.",
-            show_default=False,
         ),
     ] = None
 
@@ -162,7 +157,6 @@ class Work(OptionGroup, frozen=True):
             metavar="tcp|tls://HOST:PORT",
             help="Have the workers of this Dask cluster do it. They read the recording themselves: its path, or address (s3://…), must "
             "mean the same to them. Whoever reaches a scheduler without TLS can run code on its workers.",
-            show_default=False,
         ),
     ] = None
     tls_ca: Annotated[
@@ -171,15 +165,12 @@ class Work(OptionGroup, frozen=True):
             "--tls-ca",
             metavar="FILE",
             help="For tls://: certificates of the authority (PEM). Without these options, those of Dask's configuration.",
-            show_default=False,
             readable=False,
         ),
     ] = None
     tls_cert: Annotated[
         Path | None,
-        typer.Option(
-            "--tls-cert", metavar="FILE", help="For tls://: the certificate of this client (PEM).", show_default=False, readable=False
-        ),
+        typer.Option("--tls-cert", metavar="FILE", help="For tls://: the certificate of this client (PEM).", readable=False),
     ] = None
     tls_key: Annotated[
         Path | None,
@@ -187,7 +178,6 @@ class Work(OptionGroup, frozen=True):
             "--tls-key",
             metavar="FILE",
             help="For tls://: its key (PEM); by default in the file of --tls-cert.",
-            show_default=False,
             readable=False,
         ),
     ] = None

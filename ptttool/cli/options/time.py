@@ -31,7 +31,6 @@ class Time(OptionGroup, frozen=True):
             metavar="N",
             help="Nanoseconds of a tick of Time. Without it, times are nanoseconds only where the recording's own timestamps give the "
             "unit.",
-            show_default=False,
         ),
     ] = None
 

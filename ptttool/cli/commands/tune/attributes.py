@@ -112,10 +112,10 @@ _SET = (
 
 @tune.command("set", stage=Stage.TUNE, rank=30, examples=_SET, files=JOURNAL)
 def set_(
-    device: Annotated[str | None, typer.Argument(help=f"{DEVICE_HELP} Not with --all.", metavar="DEVICE", show_default=False)] = None,
+    device: Annotated[str | None, typer.Argument(help=f"{DEVICE_HELP} Not with --all.", metavar="DEVICE")] = None,
     assignments: Annotated[
         list[str] | None,
-        typer.Argument(help="A tune attribute and its new value, from 0 to 2.", metavar="ATTRIBUTE=VALUE", show_default=False),
+        typer.Argument(help="A tune attribute and its new value, from 0 to 2.", metavar="ATTRIBUTE=VALUE"),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Set them on every PTT device of the machine.")] = False,
     dry_run: DryRunOption = False,

@@ -122,7 +122,7 @@ _DIFF = (
 def diff(
     file: ProfileArgument,
     other: Annotated[
-        str | None, typer.Argument(help="A second profile to compare with, instead of the machine.", metavar="[OTHER]", show_default=False)
+        str | None, typer.Argument(help="A second profile to compare with, instead of the machine.", metavar="[OTHER]")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show also the tune attributes that do not differ.")] = False,
     json: JsonOption = False,

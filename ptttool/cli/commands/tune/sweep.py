@@ -63,14 +63,14 @@ def sweep(
     ],
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- COMMAND...", help="The workload: it runs once for each setting and round.", show_default=False),
+        typer.Argument(metavar="-- COMMAND...", help="The workload: it runs once for each setting and round."),
     ] = None,
-    device: Annotated[str | None, typer.Option("--device", metavar="NAME", help=DEVICE_HELP, show_default=False)] = None,
+    device: Annotated[str | None, typer.Option("--device", metavar="NAME", help=DEVICE_HELP)] = None,
     minimize: Annotated[bool, typer.Option("--minimize", help="Lower is better, for metrics whose better direction is not known.")] = False,
     rounds: Annotated[
         int | None,
         typer.Option(
-            "--rounds", metavar="N", show_default=False,
+            "--rounds", metavar="N",
             help="How often each setting is measured. By default as often as a difference needs at least to be found.",
         ),
     ] = None,
@@ -82,19 +82,19 @@ def sweep(
         ),
     ] = "factorial",
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Of the order of the runs; by default by chance.", show_default=False)
+        int | None, typer.Option("--seed", metavar="N", help="Of the order of the runs; by default by chance.")
     ] = None,
     warmup: Annotated[int, typer.Option("--warmup", metavar="N", help="Runs before the first round, which do not count.")] = 0,
     timeout: Annotated[
         str | None,
         typer.Option(
-            "--timeout", metavar="TIME", help="End a run that takes longer, with all its processes: 90s, 10m.", show_default=False
+            "--timeout", metavar="TIME", help="End a run that takes longer, with all its processes: 90s, 10m."
         ),
     ] = None,
     trace: Annotated[
         str | None,
         typer.Option(
-            "--trace", metavar="OPTIONS", show_default=False,
+            "--trace", metavar="OPTIONS",
             help="Record a trace during each run, for metrics of traces, with these options of 'ptttool trace': "
             "'--rootport nvme0 --direction both --duration 1s'.",
         ),
@@ -103,20 +103,20 @@ def sweep(
         Path | None,
         typer.Option(
             "--output", "-o", metavar="FILE",
-            help="The results: a Parquet file with a row for each run.", show_default=False, readable=False,
+            help="The results: a Parquet file with a row for each run.", readable=False,
         ),
     ] = None,
     picture: Annotated[
         Path | None,
         typer.Option(
             "--picture", metavar="FILE",
-            help="Draw the runs: FILE.svg, or a page FILE.html.", show_default=False, readable=False,
+            help="Draw the runs: FILE.svg, or a page FILE.html.", readable=False,
         )
     ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
-            "--resume", metavar="FILE", show_default=False,
+            "--resume", metavar="FILE",
             help="Go on with a sweep that was cut off, from its file of runs. The other options are as at first; --output may be left out.",
             readable=False,
         ),
