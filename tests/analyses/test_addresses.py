@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ptttool
-from ptttool.analyses.addresses.analysis import Addresses
+from ptttool.analyses.addresses.analysis import MAX_CROSSINGS, Addresses
 from ptttool.analyses.addresses.document import AddressMap, FoundBy
-from ptttool.analyses.addresses.sums import MAX_CROSSINGS
 from ptttool.analyses.budget import MAX_LISTED, MAX_REGIONS
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.regions import Region, RegionKind, is_translated, regions_of

@@ -7,6 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ptttool.analyses.addresses.codes import (
+    DIRECTION_BITS,
+    FLOW_BITS,
+    FLOWS,
+    INBOUND,
+    IO_READ,
+    OPERATION_BITS,
+    OPERATIONS,
+    OUTBOUND,
+    PAGE_SHIFT,
+    READ,
+    WRITE,
+)  # fmt: skip
 from ptttool.analyses.addresses.document import (
     AddressMap,
     AlignmentSums,
@@ -24,36 +37,23 @@ from ptttool.analyses.addresses.document import (
     SenderSums,
     WidthSums,
 )  # fmt: skip
-from ptttool.analyses.addresses.sums import (
-    DIRECTION_BITS,
-    FLOW_BITS,
-    FLOWS,
-    INBOUND,
-    IO_READ,
-    OPERATION_BITS,
-    OPERATIONS,
-    OUTBOUND,
-    PAGE_SHIFT,
-    READ,
-    WRITE,
-)  # fmt: skip
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.regions import Region, RegionKind, is_translated, tables_of
+from ptttool.analyses.sums import starts_of, summed
 from ptttool.pci import format_id
 from ptttool.tlp.columns import DIRECTIONS
 
 if TYPE_CHECKING:
-    from ptttool.analyses.addresses.sums import AddressSums, Array
+    from ptttool.analyses.addresses.analysis import Addresses, Array
     from ptttool.machine.model import Machine
 
 _FOUR_BYTES = 1 << FLOW_BITS
 _REQUESTER_SHIFT = FLOW_BITS + 1
-# A larger offset in a BAR's name is one behind its end.
 _INBOUND_WRITE = INBOUND << OPERATION_BITS | WRITE
 _OUTBOUND_WRITE = OUTBOUND << OPERATION_BITS | WRITE
 
 
-def address_map(sums: AddressSums, machine: Machine | None) -> AddressMap:
+def address_map(sums: Addresses, machine: Machine | None) -> AddressMap:
     """Return the result of the analysis."""
     regions = sums.known
     return AddressMap(
@@ -80,7 +80,7 @@ def _operation(code: int) -> str:
     return OPERATIONS[code & (1 << OPERATION_BITS) - 1]
 
 
-def _regions(sums: AddressSums) -> Iterator[RegionSums]:
+def _regions(sums: Addresses) -> Iterator[RegionSums]:
     for code in np.flatnonzero(sums.requests).tolist():
         number, flow = code >> FLOW_BITS, code & FLOWS - 1
         region = sums.known[number - 1] if number else None
@@ -95,20 +95,20 @@ def _regions(sums: AddressSums) -> Iterator[RegionSums]:
         )
 
 
-def _at(sums: AddressSums, addresses: Array) -> list[Region | None]:
+def _at(sums: Addresses, addresses: Array) -> list[Region | None]:
     """Return the region of each memory address."""
     memory, _ = tables_of(sums.known)
     return [sums.known[number - 1] if number else None for number in memory.find(addresses).tolist()]
 
 
-def _pages(sums: AddressSums) -> Pages:
+def _pages(sums: Addresses) -> Pages:
     addresses, codes, requests, sizes, indexes = sums.pages.rows()
     pages = 1 << sums.pages.shift
     if not len(addresses):
         return Pages(pages, 0, [], 0)
     # Rows are ordered by page, then by direction, then by operation.
     directions = codes >> np.uint64(OPERATION_BITS)
-    begins = np.flatnonzero(np.r_[True, (addresses[1:] != addresses[:-1]) | (directions[1:] != directions[:-1])])
+    begins = starts_of(addresses | directions)
     totals = np.add.reduceat(requests, begins)
     hottest = np.lexsort((np.arange(len(begins)), -totals))[:MAX_LISTED]
     ends = np.append(begins[1:], len(addresses))
@@ -134,7 +134,7 @@ def _pages(sums: AddressSums) -> Pages:
     return Pages(pages, len(begins), rows, int(totals.sum()) - sum(one.requests for one in rows))
 
 
-def _alignment(sums: AddressSums) -> Iterator[AlignmentSums]:
+def _alignment(sums: Addresses) -> Iterator[AlignmentSums]:
     by_class = sums.aligned.reshape(-1, 4)
     for flow in np.flatnonzero(by_class.sum(axis=1)).tolist():
         counts = by_class[flow].tolist()
@@ -143,7 +143,7 @@ def _alignment(sums: AddressSums) -> Iterator[AlignmentSums]:
         )
 
 
-def _widths(sums: AddressSums) -> Iterator[WidthSums]:
+def _widths(sums: Addresses) -> Iterator[WidthSums]:
     by_flow = sums.requests.reshape(-1, FLOWS).sum(axis=0)
     for code, direction in enumerate(DIRECTIONS):
         flows = [code << OPERATION_BITS | operation for operation in range(IO_READ)]
@@ -153,7 +153,7 @@ def _widths(sums: AddressSums) -> Iterator[WidthSums]:
             yield WidthSums(direction, requests - high, high)
 
 
-def _interrupts(sums: AddressSums) -> Interrupts:
+def _interrupts(sums: Addresses) -> Interrupts:
     """Find interrupts: in the range that the machine names, else by their pattern, which needs exact addresses and pages."""
     addresses, codes, requests, _, indexes = sums.targets.rows()
     small = np.flatnonzero(codes & np.uint64(_FOUR_BYTES | FLOWS - 1) == _FOUR_BYTES | _INBOUND_WRITE)
@@ -178,43 +178,35 @@ def _interrupts(sums: AddressSums) -> Interrupts:
     return Interrupts(found_by if rows else None, sum(one.writes for one in rows), listed, len(rows) - len(listed))
 
 
-def _by_pattern(sums: AddressSums, addresses: Array, requests: Array, small: Array, candidates: Array) -> Array:
+def _by_pattern(sums: Addresses, addresses: Array, requests: Array, small: Array, candidates: Array) -> Array:
     """Return the candidates (positions) with a page that has 4-byte writes to one address and nothing else."""
     if sums.pages.shift != PAGE_SHIFT or sums.targets.shift != 2 or not len(candidates):
         return candidates[:0]
     pages, codes, of_page, _, _ = sums.pages.rows()
     inbound = np.flatnonzero(codes >> np.uint64(OPERATION_BITS) == INBOUND)
-    every, position = np.unique(pages[inbound], return_inverse=True)
-    in_all = np.bincount(position, weights=of_page[inbound], minlength=len(every)).astype(np.int64)
-    mask = ~np.uint64((1 << PAGE_SHIFT) - 1)
-    at = np.searchsorted(every, addresses[small] & mask)
-    in_small = np.bincount(at, weights=requests[small], minlength=len(every)).astype(np.int64)
-    lowest = np.full(len(every), np.iinfo(np.uint64).max, dtype=np.uint64)
-    highest = np.zeros(len(every), dtype=np.uint64)
-    np.minimum.at(lowest, at, addresses[small])
-    np.maximum.at(highest, at, addresses[small])
-    is_one = (in_all == in_small) & (lowest == highest)
-    kept: Array = candidates[is_one[np.searchsorted(every, addresses[candidates] & mask)]]
+    every, in_all = summed((np.add,), pages[inbound], of_page[inbound])
+    mask, written = ~np.uint64((1 << PAGE_SHIFT) - 1), addresses[small]
+    those, in_small, lowest, highest = summed((np.add, np.minimum, np.maximum), written & mask, requests[small], written, written)
+    is_one = (in_all[np.searchsorted(every, those)] == in_small) & (lowest == highest)
+    kept: Array = candidates[np.isin(addresses[candidates] & mask, those[is_one])]
     return kept
 
 
-def _doorbells(sums: AddressSums) -> Doorbells:
+def _doorbells(sums: Addresses) -> Doorbells:
     addresses, codes, requests, _, indexes = sums.targets.rows()
     found = np.flatnonzero(codes & np.uint64(FLOWS - 1) == _OUTBOUND_WRITE)
-    by_register: dict[tuple[int, int], list[int]] = {}  # several requesters may write one
-    for row in found.tolist():
-        size = 4 if int(codes[row]) & _FOUR_BYTES else 8
-        entry = by_register.setdefault((int(addresses[row]), size), [0, int(indexes[row])])
-        entry[0] += int(requests[row])
-        entry[1] = min(entry[1], int(indexes[row]))
-    ordered = sorted(by_register.items(), key=lambda item: (-item[1][0], item[0]))
-    listed = ordered[:MAX_LISTED]
-    regions = _at(sums, np.array([address for (address, _), _ in listed], dtype=np.uint64))
+    # Several requesters may write one register. Its address is a multiple of 4: in the lowest bit is whether writes have 8 bytes.
+    is_large = (codes[found] & np.uint64(_FOUR_BYTES) == 0).astype(np.uint64)
+    registers, writes, first = summed((np.add, np.minimum), addresses[found] | is_large, requests[found], indexes[found])
+    most = np.lexsort((registers, -writes))[:MAX_LISTED]
+    listed, sizes = registers[most] & ~np.uint64(1), 4 + 4 * (registers[most] & np.uint64(1))
     rows = [
-        DoorbellSums(hex(address), register_name(region, address), size, writes, index)
-        for region, ((address, size), (writes, index)) in zip(regions, listed, strict=True)
+        DoorbellSums(hex(address), register_name(region, address), size, count, index)
+        for region, address, size, count, index in zip(
+            _at(sums, listed), listed.tolist(), sizes.tolist(), writes[most].tolist(), first[most].tolist(), strict=True
+        )
     ]
-    return Doorbells(sum(writes for writes, _ in by_register.values()), rows, len(ordered) - len(listed))
+    return Doorbells(int(writes.sum()), rows, len(registers) - len(rows))
 
 
 def register_name(region: Region | None, address: int) -> str | None:
@@ -224,7 +216,7 @@ def register_name(region: Region | None, address: int) -> str | None:
     return f"{region.name} + {address - region.first:#x}"
 
 
-def _peers(sums: AddressSums, machine: Machine | None) -> PeerToPeer:
+def _peers(sums: Addresses, machine: Machine | None) -> PeerToPeer:
     regions = sums.known
     numbers, codes, requests, sizes, indexes = (column.tolist() for column in sums.peers.rows())
     inbound = [
@@ -239,14 +231,12 @@ def _peers(sums: AddressSums, machine: Machine | None) -> PeerToPeer:
         for number, code, count, size, index in zip(numbers, codes, requests, sizes, indexes, strict=True)
     ]
     inbound.sort(key=lambda one: (-one.requests, one.index))
-    senders: dict[int, list[int]] = {}
-    for sender, _, count, size, index in zip(*(column.tolist() for column in sums.senders.rows()), strict=True):
-        entry = senders.setdefault(sender, [0, 0, index])
-        entry[0] += count
-        entry[1] += size
-        entry[2] = min(entry[2], index)
+    senders, _, *numbers_of_senders = sums.senders.rows()
     outbound = [
-        SenderSums(format_id(sender), _is_device(machine, sender), count, size, index) for sender, (count, size, index) in senders.items()
+        SenderSums(format_id(sender), _is_device(machine, sender), count, size, index)
+        for sender, count, size, index in zip(
+            *(column.tolist() for column in summed((np.add, np.add, np.minimum), senders, *numbers_of_senders)), strict=True
+        )
     ]
     outbound.sort(key=lambda one: (-one.requests, one.index))
     more = max(len(inbound) - MAX_LISTED, 0) + max(len(outbound) - MAX_LISTED, 0)
