@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -22,7 +23,6 @@ from ptttool.diagnostics import Severity
 from ptttool.documents import document
 from ptttool.pci import format_id
 from ptttool.table.batch import Batch
-from ptttool.table.values import Values
 from ptttool.tlp.columns import DIRECTIONS, KINDS
 
 # PCIe 6.x, 2.2.10.4: the first byte of an end-end prefix with a Process Address Space ID.
@@ -31,8 +31,20 @@ PASID_PREFIX: Final = 0x91
 _FIELDS: Final = (("requester", 16), ("kind", 5), ("direction", 2), ("attr", 3), ("at", 2), ("th", 1), ("tc", 3), ("so", 1), ("pasid", 1))
 _SHIFTS: Final = {name: sum(bits for _, bits in _FIELDS[:at]) for at, (name, _) in enumerate(_FIELDS)}
 _MASKS: Final = {name: (1 << bits) - 1 for name, bits in _FIELDS}
-# Address types, PCIe 6.x, Table 10-1.
-_TRANSLATION_REQUEST, _TRANSLATED = 1, 2
+# Attributes by the name of what counts them: the head of the column, what it is, and the field with the bits that it is in and their value.
+# Address types (AT): PCIe 6.x, Table 10-1.
+_ATTRIBUTES: Final = {
+    "relaxed_ordering": ("RO", "Relaxed ordering", "attr", 2, 2),
+    "no_snoop": ("NS", "No snoop", "attr", 1, 1),
+    "id_based_ordering": ("IDO", "ID-based ordering", "attr", 4, 4),
+    "hints": ("TH", "TLP Hints", "th", 1, 1),
+    "translation_requests": ("AT request", "Translation request", "at", 3, 1),
+    "translated": ("AT translated", "Translated address", "at", 3, 2),
+    "pasid": ("PASID", "PASID", "pasid", 1, 1),
+    "so": ("SO", "SO", "so", 1, 1),
+}
+# What a result names the first TLP of, in its order.
+_WORDS: Final = {name: words for name, (_, words, *_) in _ATTRIBUTES.items()} | {"tc": "Traffic Class other than 0"}
 
 Array = npt.NDArray[Any]
 
@@ -115,7 +127,7 @@ class Attributes(Shown, Struct, frozen=True):
             text_column("Direction"),
             Column("TLPs", Unit.TLPS),
         ]
-        fields = [(title, field) for title, field in _TITLES.items() if any(getattr(row, field) is not None for row in self.rows)]
+        fields = [(title, field) for field, (title, *_) in _ATTRIBUTES.items() if any(getattr(row, field) is not None for row in self.rows)]
         columns += [Column(title, Unit.TLPS, weight=1) for title, _ in fields]
         has_classes = any(row.traffic_classes is not None for row in self.rows)
         rows: list[list[str | int | None]] = []
@@ -137,29 +149,6 @@ class Attributes(Shown, Struct, frozen=True):
             yield Note(f"{self.left_out:,} TLPs are in no row: there are too many different requesters and attributes", Severity.WARNING)
 
 
-_TITLES: Final = {
-    "RO": "relaxed_ordering",
-    "NS": "no_snoop",
-    "IDO": "id_based_ordering",
-    "TH": "hints",
-    "AT request": "translation_requests",
-    "AT translated": "translated",
-    "PASID": "pasid",
-    "SO": "so",
-}
-_WORDS: Final = {
-    "relaxed_ordering": "Relaxed ordering",
-    "no_snoop": "No snoop",
-    "id_based_ordering": "ID-based ordering",
-    "hints": "TLP Hints",
-    "translation_requests": "Translation request",
-    "translated": "Translated address",
-    "pasid": "PASID",
-    "so": "SO",
-    "tc": "Traffic Class other than 0",
-}
-
-
 class AttributesAnalysis(TlpAnalysis[Attributes]):
     """Counts TLPs by everything that tells attributes apart: few different keys."""
 
@@ -172,8 +161,8 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
         super().__init__(scope)
         # Number of TLPs and index of the first one, by key.
         self._sums: dict[int, tuple[int, int]] = {}
-        # Whether records hold the column, by its name.
-        self._held: dict[str, bool] = {}
+        # Whether there are records of 8DW, and records that hold SO.
+        self._held = {"8dw": False, "so": False}
         self._undecodable = 0
         self._left_out = 0
 
@@ -184,26 +173,20 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
         known = batch.values("requester").mask(batch.size)
         count = batch.size if known is None else int(np.count_nonzero(known))
         self._undecodable += batch.size - count
-        eight_dw = batch.values("tc").array is not None
-        self._held["8dw"] = self._held.get("8dw", False) or eight_dw
-        self._held["so"] = self._held.get("so", False) or batch.values("so").array is not None
+        for held, name in (("8dw", "tc"), ("so", "so")):
+            self._held[held] |= batch.values(name).array is not None
         if not count:
             return
         keys = np.zeros(batch.size, dtype=np.uint64)
         for name, shift in _SHIFTS.items():
-            values = _pasid(batch.values("prefix")) if name == "pasid" else batch.values(name)
-            if values.array is None:
-                continue
-            array: Any = values.array
-            if values.valid is not None:
-                array = array * values.valid
+            array = batch.values("prefix" if name == "pasid" else name).filled(batch.size)
+            if name == "pasid":
+                array = array >> 24 == PASID_PREFIX
             if array.any():
                 keys |= (array & _MASKS[name]).astype(np.uint64) << np.uint64(shift)
-        indexes: Any = batch.values("index").array
-        first_index = indexes.start if isinstance(indexes, range) else None
-        rows = np.flatnonzero(known) if known is not None else np.arange(batch.size)
-        keys, counts, first = summed((np.add, np.minimum), keys if known is None else keys.take(rows), None, rows)
-        numbers = first + first_index if first_index is not None else np.asarray(indexes)[first]
+        rows = np.arange(batch.size) if known is None else np.flatnonzero(known)
+        keys, counts, first = summed((np.add, np.minimum), keys[rows], None, rows)
+        numbers = batch.values("index").filled(batch.size)[first]
         order = first.argsort()
         self._add(zip(*(each.take(order).tolist() for each in (keys, counts, numbers)), strict=True))
 
@@ -220,7 +203,7 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
         """Add the TLPs behind."""
         self._add((key, count, index) for key, (count, index) in later._sums.items())
         for name, held in later._held.items():
-            self._held[name] = self._held.get(name, False) or held
+            self._held[name] |= held
         self._undecodable += later._undecodable
         self._left_out += later._left_out
 
@@ -244,58 +227,29 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
         )
 
     def _row(self, requester: int, kind: int, direction: int, sums: list[tuple[int, int]]) -> AttributeCounts:
-        eight_dw = self._held.get("8dw", False)
-
-        def having(name: str, *, held: bool = True) -> int | None:
-            return sum(count for key, count in sums if name in _attributes(key)) if held else None
-
+        held = dict.fromkeys(_ATTRIBUTES, self._held["8dw"]) | {"hints": True, "so": self._held["so"]}
+        having: Counter[str] = Counter()
+        for key, count in sums:
+            having.update(dict.fromkeys(_attributes(key), count))
         classes = {f"{number}": sum(count for key, count in sums if _field(key, "tc") == number) for number in range(8)}
-        hints = having("hints")
-        assert hints is not None
         return AttributeCounts(
             requester=format_id(requester),
             kind=KINDS[kind],
             direction=DIRECTIONS[direction],
             tlps=sum(count for _, count in sums),
-            relaxed_ordering=having("relaxed_ordering", held=eight_dw),
-            no_snoop=having("no_snoop", held=eight_dw),
-            id_based_ordering=having("id_based_ordering", held=eight_dw),
-            hints=hints,
-            translation_requests=having("translation_requests", held=eight_dw),
-            translated=having("translated", held=eight_dw),
-            pasid=having("pasid", held=eight_dw),
-            traffic_classes={name: count for name, count in classes.items() if count} if eight_dw else None,
-            so=having("so", held=self._held.get("so", False)),
+            traffic_classes={name: count for name, count in classes.items() if count} if self._held["8dw"] else None,
+            **{name: having[name] if held[name] else None for name in held},  # type: ignore[arg-type]  # hints are held in any format
         )
-
-
-def _pasid(prefix: Values) -> Values:
-    """Return which TLPs have a PASID prefix."""
-    if prefix.array is None:
-        return prefix
-    array: Any = prefix.array
-    return Values(array >> 24 == PASID_PREFIX, prefix.valid)
 
 
 def _field(key: int, name: str) -> int:
     return key >> _SHIFTS[name] & _MASKS[name]
 
 
-def _attributes(key: int) -> Iterator[str]:
-    """Yield the names of the attributes that a key stands for."""
-    attr, at = _field(key, "attr"), _field(key, "at")
-    seen = {
-        "relaxed_ordering": attr & 2,
-        "no_snoop": attr & 1,
-        "id_based_ordering": attr & 4,
-        "hints": _field(key, "th"),
-        "translation_requests": at == _TRANSLATION_REQUEST,
-        "translated": at == _TRANSLATED,
-        "pasid": _field(key, "pasid"),
-        "so": _field(key, "so"),
-        "tc": _field(key, "tc"),
-    }
-    return (name for name, has in seen.items() if has)
+def _attributes(key: int) -> list[str]:
+    """Return the names of the attributes that a key stands for."""
+    found = [name for name, (_, _, field, bits, value) in _ATTRIBUTES.items() if _field(key, field) & bits == value]
+    return [*found, "tc"] if _field(key, "tc") else found
 
 
 ANALYSES.add("attributes", AttributesAnalysis)
