@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -46,6 +45,7 @@ _OF_ENDING = {
     Ending.INSIDE: Followed.UNANSWERED,
     Ending.END: Followed.OPEN,
 }
+_WITHOUT_TRANSACTION = {"CPL": Followed.NO_REQUEST, "NP": Followed.UNANSWERED, "P": Followed.POSTED}
 _MEANING = {
     Followed.COMPLETE: "complete",
     Followed.ERROR: "ended by a completion with an error status",
@@ -59,8 +59,7 @@ _MEANING = {
 }
 
 
-@dataclass(frozen=True)
-class Matched:
+class Matched(NamedTuple):
     """What matching says of one TLP: its transaction alone, or None; what is known of time; which requests have no traced answers."""
 
     transaction: Transactions | None
@@ -198,7 +197,6 @@ class FollowAnalysis(MatchingAnalysis[Matched]):
         self._index = index
         self._key = requester, tag
         self._found: Transactions | None = None
-        self._facts: TimeFacts | None = None
 
     def add(self, ended: Transactions) -> None:
         """Look at requests that have ended."""
@@ -211,15 +209,10 @@ class FollowAnalysis(MatchingAnalysis[Matched]):
         """Take what the part behind has found."""
         self._found = later._found if self._found is None else self._found
 
-    def result(self, context: AnalysisContext) -> Matched:
-        """Return what was found."""
-        self._facts = self.scope.time_facts(self.clock, context.contents)
-        return super().result(context)
-
     def finish(self, context: AnalysisContext) -> Matched:
         """Return what was found."""
-        assert self._facts is not None
-        return Matched(self._found, self._facts, untraced_answers(context, self.totals))
+        facts = self.scope.time_facts(self.clock, context.contents)
+        return Matched(self._found, facts, untraced_answers(context, self.totals))
 
 
 def followed(path: str, row: Row, matched: Matched | None, request: Row | None, completions: Sequence[Row]) -> Follow:
@@ -238,21 +231,17 @@ def followed(path: str, row: Row, matched: Matched | None, request: Row | None, 
     completions : sequence of Mapping
         The completions, as many as are listed.
     """
-    transaction = None if matched is None else matched.transaction
     time = None if matched is None else matched.time
     tick_ns = None if time is None else time.tick_ns
-    if transaction is None:
-        is_completion = row["class"] == "CPL"
-        state = Followed.NO_REQUEST if is_completion else Followed.POSTED if row["class"] == "P" else Followed.UNKNOWN
-        if row["class"] == "NP":
-            state = Followed.UNANSWERED
-        alone = (None, [row]) if is_completion else (row, [])
+    if matched is None or matched.transaction is None:
+        state = _WITHOUT_TRANSACTION.get(row["class"], Followed.UNKNOWN)
+        alone = (None, [row]) if state is Followed.NO_REQUEST else (row, [])
         return Follow(path, row["index"], state, row["requester"], row["tag"], None, None, None, None, tick_ns, time, *alone)
+    transaction = matched.transaction
     state = _OF_ENDING[Ending(transaction.ending.item())]
     count = transaction.completions.item()
-    if not count and matched is not None and request is not None:
-        is_untraced = matched.untraced.has(request["direction"], transaction.requester.item())
-        state = Followed.NOT_TRACED if is_untraced else state
+    if not count and request is not None and matched.untraced.has(request["direction"], transaction.requester.item()):
+        state = Followed.NOT_TRACED
     to_first, to_last = (None if ticks < 0 else ticks for ticks in (transaction.to_first.item(), transaction.to_last.item()))
     return Follow(
         path=path,
