@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ptttool.analyses.bandwidth.cells import CELLS, UNKNOWN, cells_of, extra_dws
 from ptttool.analyses.bandwidth.document import Bandwidth, Flow
 from ptttool.analyses.bandwidth.gaps import Gaps
-from ptttool.analyses.bandwidth.rates import Rates, bursts_of, line_of
+from ptttool.analyses.bandwidth.rates import bursts_of, flow_of, line_of
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.link import FRAMING, rate_of_ports
 from ptttool.analyses.needs import Need
@@ -87,24 +88,24 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         time = self.scope.time_facts(self._clock, context.contents)
         ports = ports_of(context.contents, context.machine)
         link = None if ports is None else rate_of_ports(ports)
-        rates = Rates(time.elapsed_ticks or None, time.tick_ns, link)
+        flow = partial(flow_of, ticks=time.elapsed_ticks, tick_ns=time.tick_ns, link=link)
         sums = self._line.sums.sum(axis=0).reshape(3, CELLS)
         known = sums[:, :UNKNOWN].reshape(3, len(DIRECTIONS), len(CLASSES))
-        total = rates.flow(None, None, sums.sum(axis=1))
+        total = flow(None, None, sums.sum(axis=1))
         intervals = self._line.intervals(by_rows=time.elapsed_ticks is None)
-        directions = [rates.flow(name, None, known[:, code].sum(axis=1)) for code, name in enumerate(DIRECTIONS)]
+        directions = [flow(name, None, known[:, code].sum(axis=1)) for code, name in enumerate(DIRECTIONS)]
         return Bandwidth(
             time=time,
             total=total,
             directions=directions,
             flows=[
-                rates.flow(name, tlp_class, known[:, code, number])
+                flow(name, tlp_class, known[:, code, number])
                 for code, name in enumerate(DIRECTIONS)
                 for number, tlp_class in enumerate(CLASSES)
             ],
             undecodable=int(sums[0, UNKNOWN]),
             link=link,
-            bursts={} if time.elapsed_ticks is None else bursts_of(intervals, rates),
+            bursts=bursts_of(intervals, time, link),
             idle=self._gaps.idle(time.elapsed_ticks),
             line=line_of(intervals),
             notes=list(self._notes(time, directions)),

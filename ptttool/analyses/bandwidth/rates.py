@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,29 +14,40 @@ from ptttool.analyses.link import LinkRate
 from ptttool.analyses.time.line import Intervals
 from ptttool.tlp.columns import CLASSES, DIRECTIONS
 
+if TYPE_CHECKING:
+    from ptttool.analyses.time.facts import TimeFacts
+
 Sums = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Rates:
-    """What makes rates of sums. ``ticks``: that elapsed; None or 0: nothing is known."""
+def flow_of(
+    direction: str | None, tlp_class: str | None, sums: Any, ticks: float | None, tick_ns: float | None, link: LinkRate | None
+) -> Flow:
+    """Return what went over the link, with its rates as far as they are known.
 
-    ticks: float | None
-    tick_ns: float | None
-    link: LinkRate | None
-
-    def flow(self, direction: str | None, tlp_class: str | None, sums: Any) -> Flow:
-        """Return TLPs, bytes of data and bytes on the link (`sums`) with their rates; None stands for all directions or classes."""
-        tlps, payload, wire = (int(each) for each in sums)
-        if not self.ticks:
-            return Flow(direction, tlp_class, tlps, payload, wire)
-        flow = Flow(direction, tlp_class, tlps, payload, wire, tlps / self.ticks, payload / self.ticks, wire / self.ticks)
-        if self.tick_ns is None:
-            return flow
-        scale = 1e9 / (self.ticks * self.tick_ns)
-        # Each direction has the whole rate to itself.
-        share = None if self.link is None or direction in (None, "unknown") else wire * scale / self.link.bytes_per_second
-        return replace(flow, tlps_per_second=tlps * scale, payload_per_second=payload * scale, wire_per_second=wire * scale, share=share)
+    Parameters
+    ----------
+    direction, tlp_class : str or None
+        Of which TLPs; None stands for all.
+    sums : ndarray of integers, shape (3,)
+        TLPs, bytes of data, bytes on the link.
+    ticks : float or None
+        Ticks that elapsed; None or 0 where nothing is known of time.
+    tick_ns : float or None
+        Nanoseconds of a tick.
+    link : LinkRate or None
+        What the link can carry.
+    """
+    tlps, payload, wire = (int(each) for each in sums)
+    if not ticks:
+        return Flow(direction, tlp_class, tlps, payload, wire)
+    flow = Flow(direction, tlp_class, tlps, payload, wire, tlps / ticks, payload / ticks, wire / ticks)
+    if tick_ns is None:
+        return flow
+    scale = 1e9 / (ticks * tick_ns)
+    # Each direction has the whole rate to itself.
+    share = None if link is None or direction in (None, "unknown") else wire * scale / link.bytes_per_second
+    return replace(flow, tlps_per_second=tlps * scale, payload_per_second=payload * scale, wire_per_second=wire * scale, share=share)
 
 
 def _by_direction(intervals: Intervals) -> Sums:
@@ -47,19 +57,19 @@ def _by_direction(intervals: Intervals) -> Sums:
     return by_direction
 
 
-def bursts_of(intervals: Intervals, rates: Rates) -> dict[str, Burst]:
-    """Return the busiest interval of each direction with data."""
+def bursts_of(intervals: Intervals, time: TimeFacts, link: LinkRate | None) -> dict[str, Burst]:
+    """Return the busiest interval of each direction with data; none where nothing is known of time."""
     found = {}
     sums = _by_direction(intervals)
-    here = Rates(intervals.width, rates.tick_ns, rates.link)
     for code, name in enumerate(DIRECTIONS):
         wire = sums[:, 2, code]
-        if not wire.any():
+        if time.elapsed_ticks is None or not wire.any():
             continue
         at = int(wire.argmax())
-        flow = here.flow(name, None, sums[at, :, code])
-        mean = float(wire.sum()) / rates.ticks if rates.ticks else None
-        times = None if mean is None or flow.wire_per_tick is None else flow.wire_per_tick / mean
+        flow = flow_of(name, None, sums[at, :, code], intervals.width, time.tick_ns, link)
+        times = None
+        if time.elapsed_ticks and flow.wire_per_tick is not None:
+            times = flow.wire_per_tick / (float(wire.sum()) / time.elapsed_ticks)
         found[name] = Burst(int(intervals.begins[at]), int(intervals.rows[at]), flow, times)
     return found
 
