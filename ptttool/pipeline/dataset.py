@@ -10,9 +10,10 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from ptttool.errors import OutputError, UsageError
 from ptttool.exporters.contract import ExportContext
@@ -81,8 +82,7 @@ def checked_partitions(names: str | None) -> tuple[str, ...]:
     return found
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True):
     """Where rows are written.
 
     Parameters
@@ -129,8 +129,7 @@ class Target:
 _PARQUET = Parquet()
 
 
-@dataclass
-class Part:
+class Part(Struct):
     """A part of a recording that was written to a file.
 
     Parameters
@@ -148,8 +147,7 @@ class Part:
     rows: int = 0
 
 
-@dataclass(frozen=True)
-class WriteUnits:
+class WriteUnits(Struct, frozen=True):
     """Task: write the rows of units to a Parquet file with a temporary name.
 
     It is published by the process that asked for it. A task that was submitted with a first row that turned out to be wrong may still
@@ -171,8 +169,7 @@ class WriteUnits:
         return outcome
 
 
-@dataclass(frozen=True)
-class WriteStream:
+class WriteStream(Struct, frozen=True):
     """Task: write the rows of one packet stream to a Parquet file. The outcome is the number of rows and the findings.
 
     Parameters
@@ -232,44 +229,30 @@ def _new_file(folder: str, name: str, shown: str) -> Iterator[Any]:
     """Make a file and open it; after an error it is removed."""
     if is_remote(folder):
         path = posixpath.join(folder, name)
-        try:
-            with storage_answers(), _new_remote_file(path) as file:
-                yield file
-        except OSError as error:
-            raise OutputError(f"{path}: {error.strerror or error}") from None
+        with _storage(path), _new_remote_file(path) as file:
+            yield file
         return
-    try:
-        with opened_folder(folder) as parent:
-            try:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                with os.fdopen(os.open(name, flags, 0o666, dir_fd=parent), "wb") as file:
-                    yield file
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(name, dir_fd=parent)
-                raise
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise _of_the_folder(shown, error) from None
+    with _opened(folder, shown) as parent:
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(name, flags, 0o666, dir_fd=parent), "wb") as file:
+                yield file
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name, dir_fd=parent)
+            raise
 
 
 def _rename(folder: str, old: str, new: str, shown: str) -> None:
     """Rename a file of a folder; it takes the place of one that has the name."""
     if is_remote(folder):
         path = posixpath.join(folder, new)
-        try:
+        with _storage(path):
             system, name = storage_of(path)
-            with storage_answers():
-                system.mv(posixpath.join(posixpath.dirname(name), old), name)
-        except OSError as error:
-            raise OutputError(f"{path}: {error.strerror or error}") from None
+            system.mv(posixpath.join(posixpath.dirname(name), old), name)
         return
-    try:
-        with opened_folder(folder) as parent:
-            os.rename(old, new, src_dir_fd=parent, dst_dir_fd=parent)
-    except OSError as error:
-        raise _of_the_folder(shown, error) from None
+    with _opened(folder, shown) as parent:
+        os.rename(old, new, src_dir_fd=parent, dst_dir_fd=parent)
 
 
 @contextmanager
@@ -290,14 +273,32 @@ def _new_remote_file(path: str) -> Iterator[Any]:
         raise
 
 
-def _of_the_folder(shown: str, error: OSError) -> OutputError:
-    """Return the error for a dataset that cannot be written. It ends the whole work, unlike an AccessError of a recording."""
-    failure = output_failure(shown, error, kind="folder")
-    return failure if isinstance(failure, OutputError) else OutputError(failure.message, hint=failure.hint, code=failure.code)
+@contextmanager
+def _storage(path: str) -> Iterator[None]:
+    """Raise what storage says to the body as an OutputError."""
+    try:
+        with storage_answers():
+            yield
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}") from None
 
 
-@dataclass(frozen=True)
-class Location:
+@contextmanager
+def _opened(folder: str, shown: str) -> Iterator[int]:
+    """Open a folder. What fails in the body is an OutputError: it ends the whole work, unlike an AccessError of a recording."""
+    try:
+        with opened_folder(folder) as descriptor:
+            yield descriptor
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        failure = output_failure(shown, error, kind="folder")
+        if isinstance(failure, OutputError):
+            raise failure from None
+        raise OutputError(failure.message, hint=failure.hint, code=failure.code) from None
+
+
+class Location(Struct, frozen=True):
     """Where a recording is written.
 
     Parameters
@@ -322,21 +323,13 @@ class Location:
         values = {name: value(recording) if value is not None else self.label for name, value in PARTITIONS.items()}
         parts = [f"{name}={_quoted(values[name])}" for name in self.partitions]
         if not is_remote(self.folder.path):
-            try:
-                _make_folders(self.folder.path, parts)
-            except OSError as error:
-                raise _of_the_folder(self.folder.shown, error) from None
+            with _opened(self.folder.path, self.folder.shown) as folder, ExitStack() as stack:
+                for part in parts:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, dir_fd=folder)
+                    folder = os.open(part, _FOLDER, dir_fd=folder)
+                    stack.callback(os.close, folder)
         return posixpath.join(self.folder.path, *parts)
-
-
-def _make_folders(path: str, parts: Sequence[str]) -> None:
-    """Make a folder in a folder, and so on."""
-    with opened_folder(path) as folder, ExitStack() as stack:
-        for part in parts:
-            with suppress(FileExistsError):
-                os.mkdir(part, dir_fd=folder)
-            folder = os.open(part, _FOLDER, dir_fd=folder)
-            stack.callback(os.close, folder)
 
 
 def write_recording(recording: OpenRecording, query: Query, location: Location, workers: Workers, watch: Watch = unwatched) -> int:
@@ -419,13 +412,10 @@ def _remove(folder: UnfinishedFolder, is_unwanted: Callable[[str], bool]) -> Non
             if is_unwanted(posixpath.basename(path)):
                 system.rm(path)
         return
-    try:
-        with opened_folder(folder.path) as parent:
-            for _path, _folders, files, descriptor in os.fwalk(".", dir_fd=parent):
-                for name in filter(is_unwanted, files):
-                    os.unlink(name, dir_fd=descriptor)
-    except OSError as error:
-        raise _of_the_folder(folder.shown, error) from None
+    with _opened(folder.path, folder.shown) as parent:
+        for _path, _folders, files, descriptor in os.fwalk(".", dir_fd=parent):
+            for name in filter(is_unwanted, files):
+                os.unlink(name, dir_fd=descriptor)
 
 
 @contextmanager
@@ -474,11 +464,8 @@ def _is_unfinished(name: str) -> bool:
 
 
 def _refuse_full_address(path: str) -> None:
-    try:
+    with _storage(path):
         system, name = storage_of(path)
-        with storage_answers():
-            full = system.exists(name) and bool(system.ls(name))
-    except OSError as error:
-        raise OutputError(f"{path}: {error.strerror or error}") from None
+        full = system.exists(name) and bool(system.ls(name))
     if full:
         raise OutputError(f"{path}: the folder is not empty", hint="name another folder, or empty it", code="exists")

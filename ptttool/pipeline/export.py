@@ -103,75 +103,50 @@ def export(
     schema = first.schema.select(query.columns)
     if context.names:
         schema = schema.named(context.names)
-    times = _Times(first, exporter, context, time)
-    walks = _walks(times.of_each(recordings), first, workers, watch, exported)
+
+    def scope(recording: OpenRecording) -> Scope:
+        return scope_of(recording, time or TimeOptions(), context.machine) if exporter.needs_time else Scope()
+
+    # What there is to see of time is seen before a recording is walked.
+    of_first = scope(first)
+    scoped = ((each, of_first if each is first else scope(each)) for each in recordings)
+    walks = _walks(scoped, first, workers, watch, exported)
 
     def counted(pieces: Iterator[tuple[int, Any]]) -> Iterator[Any]:
         for rows, piece in pieces:
             exported.rows += rows
             yield piece
 
-    writer = exporter.writer(file, schema, replace(context, timing=times.timing, ending=lambda: _ending(exported, query)))
+    timing = Timing(of_first.time_model.value, of_first.tick_ns)
+    writer = exporter.writer(file, schema, replace(context, timing=timing, ending=lambda: _ending(exported, query)))
     if exporter.of_transactions:
-        pieces = times.transfers(walks, query)
+        pieces = _transfers(walks, query, exported)
     elif query.is_whole and not exporter.needs_time:
-        pieces = (piece for walk in walks for piece in walk.pieces(query, exporter, schema))
+        pieces = (piece for walk, _ in walks for piece in walk.pieces(query, exporter, schema))
     else:
         encoder = encoder_of(exporter.name, schema)
         wanted = structs.replace(query, offset=0, limit=None)
         skip = Skip(query.offset) if query.where is None and not exporter.needs_time else None
 
         def batches() -> Iterator[Batch]:
-            for walk in walks:
+            for walk, scope in walks:
                 walk.skip = skip
-                yield from times.batches(walk, wanted)
+                yield from timed_batches(walk, wanted, scope) if exporter.needs_time else walk.run(selection(wanted, exporter.rows))
 
         pieces = ((batch.size, encoder(batch)) for batch in to_write(in_range(batches(), query, skip), exporter.rows))
     write_pieces(writer, counted(pieces))
     exported.cut = getattr(writer, "cut", False)
-    exported.left_out = times.left_out
     return exported
 
 
-class _Times:
-    """How the Time field of each recording is read, where the exporter needs time.
+def _transfers(walks: Iterator[tuple[Walk, Scope]], query: Query, exported: Exported) -> Iterator[tuple[int, Any]]:
+    """Yield the transactions of each recording, with their number."""
+    from ptttool.pipeline.exporting.transactions import transactions_of
 
-    What there is to see is seen before the recording is walked.
-    """
-
-    def __init__(self, first: OpenRecording, exporter: Exporter, context: ExportContext, asked: TimeOptions | None) -> None:
-        self._exporter = exporter
-        self._machine = context.machine
-        self._asked = asked or TimeOptions()
-        self._first = first
-        self.left_out = 0
-        self._scope = self._scope_of(first) if exporter.needs_time else Scope()
-        self.timing = Timing(self._scope.time_model.value, self._scope.tick_ns)
-
-    def _scope_of(self, recording: OpenRecording) -> Scope:
-        return scope_of(recording, self._asked, self._machine)
-
-    def of_each(self, recordings: Iterable[OpenRecording]) -> Iterator[OpenRecording]:
-        """Yield the recordings; the scope is that of the last one."""
-        for recording in recordings:
-            if self._exporter.needs_time and recording is not self._first:
-                self._scope = self._scope_of(recording)
-            yield recording
-
-    def transfers(self, walks: Iterator[Walk], query: Query) -> Iterator[tuple[int, Any]]:
-        """Yield the transactions of each recording, with their number."""
-        from ptttool.pipeline.exporting.transactions import transactions_of
-
-        for walk in walks:
-            found = transactions_of(walk, query, self._scope)
-            self.left_out += found.left_out
-            yield found.size, found
-
-    def batches(self, walk: Walk, query: Query) -> Iterator[Batch]:
-        """Yield the rows of the last recording."""
-        if self._exporter.needs_time:
-            return timed_batches(walk, query, self._scope)
-        return walk.run(selection(query, self._exporter.rows))
+    for walk, scope in walks:
+        found = transactions_of(walk, query, scope)
+        exported.left_out += found.left_out
+        yield found.size, found
 
 
 def _ending(exported: Exported, query: Query) -> list[Diagnostic]:
@@ -235,8 +210,10 @@ def check_protocol(recording: OpenRecording, exporter: Exporter) -> None:
         )
 
 
-def _walks(recordings: Iterable[OpenRecording], first: OpenRecording, workers: Workers, watch: Watch, exported: Exported) -> Iterator[Walk]:
-    for recording in recordings:
+def _walks(
+    scoped: Iterable[tuple[OpenRecording, Scope]], first: OpenRecording, workers: Workers, watch: Watch, exported: Exported
+) -> Iterator[tuple[Walk, Scope]]:
+    for recording, scope in scoped:
         if recording.title != first.title:
             raise UsageError(
                 f"{recording.path} holds {recording.title}, {first.path} {first.title}",
@@ -246,7 +223,7 @@ def _walks(recordings: Iterable[OpenRecording], first: OpenRecording, workers: W
         walk = recording.walk(workers)
         exported.recordings.append(recording)
         with watch(walk.progress):
-            yield walk
+            yield walk, scope
 
 
 def export_payloads(recording: OpenRecording, exporter: PerfText, file: IO[bytes], watch: Watch) -> int:

@@ -266,27 +266,26 @@ def request_of(
     from ptttool.decoders.hisi_ptt.protocol import NAME
     from ptttool.decoders.parameters import Given
 
-    protocol, input_format, pattern, downstream = chosen.protocol, input.input_format, input.pattern, input.downstream
+    protocol, input_format = chosen.protocol, input.input_format
     parameters = {**given_parameters(chosen), **(given or {})}
     if input_format not in (None, *_FORMS):
         raise UsageError(f"unknown input format {input_format!r}", hint="known: " + ", ".join(_FORMS), code="unknown-input-format")
     form = None if input_format is None else InputForm.PERF if input_format == "perf" else InputForm.RAW
-    if input_format in ("4dw", "8dw"):
+    is_of_ptt = input_format in ("4dw", "8dw")
+    # The options that are parameters of PTT recordings.
+    for name, value in {"input": input_format if is_of_ptt else None, "pattern": input.pattern, "downstream": input.downstream}.items():
+        if value is None:
+            continue
+        option, hint = (f"--input {value}", "--input raw") if name == "input" else (f"--{name}", "leave it out")
         if protocol not in (None, NAME):
-            raise UsageError(f"--input {input_format} is of {NAME}, not of {protocol}", hint="--input raw", code="other-protocol")
+            raise UsageError(f"{option} is of {NAME}, not of {protocol}", hint=hint, code="other-protocol")
+        parameters[name] = Given(value, f"--{name}")
+    if is_of_ptt:
         protocol = NAME
-        parameters["input"] = Given(input_format, "--input")
-    if pattern is not None:
-        if protocol not in (None, NAME):
-            raise UsageError(f"--pattern is of {NAME}, not of {protocol}", hint="leave it out", code="other-protocol")
-        parameters["pattern"] = Given(pattern, "--pattern")
-    if downstream is not None:
+    if input.downstream is not None:
         from ptttool.tlp.direction import parse_buses
 
-        if protocol not in (None, NAME):
-            raise UsageError(f"--downstream is of {NAME}, not of {protocol}", hint="leave it out", code="other-protocol")
-        parse_buses(downstream, "--downstream")
-        parameters["downstream"] = Given(downstream, "--downstream")
+        parse_buses(input.downstream, "--downstream")
     return Request(path, protocol, parameters, form, input.strict, channels=tuple(_channel(text) for text in input.channel or ()))
 
 
