@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -13,9 +13,8 @@ from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.roles import sentence_on_unknown, sentence_on_writes
-from ptttool.analyses.shares import percentages
-from ptttool.analyses.tally import CLASS_OF, COLUMNS, Tally
-from ptttool.analyses.tally import Cell as Sum
+from ptttool.analyses.shares import amounts_table
+from ptttool.analyses.tally import CLASS_OF, COLUMNS, Cell, Tally, added
 from ptttool.diagnostics import Severity
 from ptttool.documents import document
 from ptttool.pci import format_id
@@ -25,7 +24,8 @@ from ptttool.table.batch import Batch
 from ptttool.tlp.columns import CLASSES, DIRECTIONS, KINDS
 
 if TYPE_CHECKING:
-    from ptttool.analyses.shown import Cell, Names, Part, Table
+    from ptttool.analyses.shown import Cell as TableCell
+    from ptttool.analyses.shown import Names, Part, Table
 
 
 class Sums(Struct, frozen=True):
@@ -153,7 +153,7 @@ class TlpSummary(Shown, Struct, frozen=True):
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield the sums, the tables by direction and kind and by requester, and what they mean."""
-        from ptttool.analyses.shown import Column, Facts, Note, Table, Unit, text_column
+        from ptttool.analyses.shown import Facts, Note, text_column
 
         time = self.time
         facts = [("records", f"{self.records:,}"), ("bytes carried", f"{self.payload_bytes:,}"), ("asked for", f"{self.requested_bytes:,}")]
@@ -163,17 +163,13 @@ class TlpSummary(Shown, Struct, frozen=True):
         yield Facts(facts)
         if not self.records:
             return
-        share = Column("Share", Unit.PERCENT, weight=1)
-        sums = (Column("TLPs", Unit.TLPS), share, Column("Bytes carried", Unit.BYTES), share, Column("Asked for", Unit.BYTES))
-        shares = percentages([flow.records for flow in self.flows])
-        sizes = percentages([flow.payload_bytes for flow in self.flows])
-        rows = [
-            (flow.direction, flow.class_, flow.kind, flow.records, part, flow.payload_bytes, size, flow.requested_bytes)
-            for flow, part, size in zip(self.flows, shares, sizes, strict=True)
-        ]
-        whole = 100.0 if self.payload_bytes else 0.0
-        total = ("total", None, None, self.records, 100.0, self.payload_bytes, whole, self.requested_bytes)
-        yield Table("By direction and kind", (text_column("Direction"), text_column("Class", 2), text_column("Kind"), *sums), rows, total)
+        yield amounts_table(
+            "By direction and kind",
+            (text_column("Direction"), text_column("Class", 2), text_column("Kind")),
+            [(flow.direction, flow.class_, flow.kind) for flow in self.flows],
+            [(flow.records, flow.payload_bytes, flow.requested_bytes) for flow in self.flows],
+            (self.records, self.payload_bytes, self.requested_bytes),
+        )
         yield self._by_requester(names)
         if any(requester.written_bytes for requester in self.requesters):
             yield Note(sentence_on_writes())
@@ -190,7 +186,7 @@ class TlpSummary(Shown, Struct, frozen=True):
         return Table("By requester", columns, [_requester_row(each, names) for each in self.requesters], more=self.more_requesters)
 
 
-def _requester_row(sums: RequesterSums, names: Names) -> list[Cell]:
+def _requester_row(sums: RequesterSums, names: Names) -> list[TableCell]:
     name = names(sums.requester)
     counts = [sums.classes[each].records for each in CLASSES]
     sizes = [sums.directions[each].payload_bytes for each in ("inbound", "outbound")]
@@ -252,18 +248,14 @@ class Summary(Analysis[TlpSummary]):
 
     def result(self, context: AnalysisContext) -> TlpSummary:
         """Return the sums: kinds in the order of :data:`ptttool.tlp.columns.KINDS`, requesters with most TLPs first."""
-        by_flow, by_requester = _Adder(), _Adder()
         cells = self.tally.cells()
-        for cell in cells:
-            by_flow.add((cell.direction, cell.kind), cell)
-            if cell.requester is not None and cell.tlp_class is not None:
-                by_requester.add((cell.requester, cell.tlp_class, cell.direction), cell)
+        by_flow = added(cells, lambda cell: (cell.direction, cell.kind))
         flows = [
             FlowSums(direction, CLASS_OF[kind], kind, *sums)
-            for (direction, kind), sums in sorted(by_flow.sums.items(), key=lambda item: _order(*item[0]))
+            for (direction, kind), sums in sorted(by_flow.items(), key=lambda item: _order(*item[0]))
         ]
         total = _sum(flows)
-        requesters, more_requesters = _by_requester(by_requester)
+        requesters, more_requesters = _by_requester(cells)
         return TlpSummary(
             records=total.records,
             payload_bytes=total.payload_bytes,
@@ -276,19 +268,6 @@ class Summary(Analysis[TlpSummary]):
             more_requesters=more_requesters,
             time=TimeRange(*((self._first, self._last) if self._has_ends else (None, None)), self._smallest, self._largest),
         )
-
-
-class _Adder:
-    """Sums by any key."""
-
-    def __init__(self) -> None:
-        self.sums: dict[tuple[Any, ...], list[int]] = {}
-
-    def add(self, key: tuple[Any, ...], cell: Sum) -> None:
-        row = self.sums.setdefault(key, [0, 0, 0])
-        row[0] += cell.records
-        row[1] += cell.payload
-        row[2] += cell.asked
 
 
 def _sum(parts: Iterable[Sums | FlowSums]) -> Sums:
@@ -304,26 +283,28 @@ def _order(direction: str | None, kind: str) -> tuple[int, int]:
     return (len(DIRECTIONS) if direction is None else DIRECTIONS.index(direction)), KINDS.index(kind)
 
 
-def _by_requester(adder: _Adder) -> tuple[list[RequesterSums], int]:
+def _by_requester(cells: Iterable[Cell]) -> tuple[list[RequesterSums], int]:
     """Return the sums of the requesters with most TLPs, most first, and how many others there are."""
+    sums = added(cells, lambda cell: (cell.requester, cell.tlp_class, cell.direction))
     counts: Counter[int] = Counter()
-    for (requester, _, _), sums in adder.sums.items():
-        counts[requester] += sums[0]
-    listed = set(heapq.nsmallest(MAX_REQUESTERS, counts, key=lambda requester: (-counts[requester], requester)))
-    rows: dict[int, list[tuple[str, str, Sums]]] = {}
-    for (requester, tlp_class, direction), sums in adder.sums.items():
-        if requester not in listed:
-            continue
-        rows.setdefault(requester, []).append((tlp_class, direction, Sums(*sums)))
+    for (requester, _, _), (records, *_) in sums.items():
+        if requester is not None:
+            counts[requester] += records
+    listed = heapq.nsmallest(MAX_REQUESTERS, counts, key=lambda requester: (-counts[requester], requester))
+    parts: dict[int | None, list[tuple[str | None, str | None, Sums]]] = {requester: [] for requester in listed}
+    for (requester, tlp_class, direction), each in sums.items():
+        if requester in parts:
+            parts[requester].append((tlp_class, direction, Sums(*each)))
     found = []
-    for requester, parts in rows.items():
-        total = _sum(sums for *_, sums in parts)
-        classes = {name: _sum(sums for each, _, sums in parts if each == name) for name in CLASSES}
-        directions = {name: _sum(sums for _, each, sums in parts if each == name) for name in DIRECTIONS}
-        written = sum(sums.payload_bytes for tlp_class, direction, sums in parts if tlp_class == "P" and direction != "outbound")
+    for requester in listed:
+        here = parts[requester]
+        written = sum(each.payload_bytes for tlp_class, direction, each in here if tlp_class == "P" and direction != "outbound")
+        total = _sum(each for *_, each in here)
+        classes = {name: _sum(each for tlp_class, _, each in here if tlp_class == name) for name in CLASSES}
+        directions = {name: _sum(each for _, direction, each in here if direction == name) for name in DIRECTIONS}
         amounts = (total.records, total.payload_bytes, total.requested_bytes, written)
-        found.append((requester, RequesterSums(format_id(requester), *amounts, classes, directions)))
-    return [sums for _, sums in sorted(found, key=lambda pair: (-pair[1].records, pair[0]))], len(counts) - len(listed)
+        found.append(RequesterSums(format_id(requester), *amounts, classes, directions))
+    return found, len(counts) - len(listed)
 
 
 ANALYSES.add("summary", Summary)

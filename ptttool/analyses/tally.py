@@ -7,8 +7,8 @@ The inner loop counts by requester and kind alone. The direction follows from th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from ptttool.tlp.bulk import KIND_MASK
 from ptttool.tlp.codes import TYPES
 from ptttool.tlp.columns import DIRECTIONS, KINDS
 from ptttool.tlp.direction import EITHER, DirectionRule
+
+K = TypeVar("K", bound=Hashable)
 
 # Rows worked on at a time: their arrays fit into a processor's second-level cache, and their sums into one table.
 _STEP, _COUNT_BITS = 1 << 15, 21
@@ -297,6 +299,17 @@ class Tally:
         for key, kind, *sums in zip(*(column[some].tolist() for column in columns), strict=True):
             name = KINDS[kind]
             yield Cell(None if CLASS_OF[name] is None else direction, _requester_of(key), name, *sums)
+
+
+def added(cells: Iterable[Cell], key: Callable[[Cell], K]) -> dict[K, list[int]]:
+    """Return number of TLPs, bytes of data, and bytes that are asked for, of the cells with each key."""
+    found: dict[K, list[int]] = {}
+    for cell in cells:
+        sums = found.setdefault(key(cell), [0, 0, 0])
+        sums[0] += cell.records
+        sums[1] += cell.payload
+        sums[2] += cell.asked
+    return found
 
 
 def _requester_of(key: int) -> int | None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import add
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.needs import Need
 from ptttool.analyses.roles import sentence_on_unknown, sentences_on_writes
-from ptttool.analyses.shares import percentages
-from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
-from ptttool.analyses.tally import COLUMNS, Tally
+from ptttool.analyses.shares import amounts_table
+from ptttool.analyses.shown import Cell, Facts, Names, Note, Part, text_column
+from ptttool.analyses.tally import COLUMNS, Tally, added
 from ptttool.analyses.tally import Cell as Sums
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
@@ -119,45 +121,25 @@ class Traffic(Shown, Struct, frozen=True):
             yield Note(note.message, note.severity)
         if not self.rows:
             return
-        share = Column("Share", Unit.PERCENT, weight=1)
-        sums = (Column("TLPs", Unit.TLPS), share, Column("Bytes carried", Unit.BYTES), share, Column("Asked for", Unit.BYTES))
-        whole = (
-            self.total.tlps - self.undecodable,
-            100.0,
-            self.total.bytes,
-            100.0 if self.total.bytes else 0.0,
-            self.total.requested_bytes,
-        )
-        columns = (text_column("Requester"), text_column("Name", 3), text_column("Direction"), text_column("Class"), *sums)
-        others = [amount for kinds in self.left_out.values() for amount in kinds.values()]
-        shares = percentages([row.tlps for row in self.rows] + [amount.tlps for amount in others])[: len(self.rows)]
-        sizes = percentages([row.bytes for row in self.rows] + [amount.bytes for amount in others])[: len(self.rows)]
-        lines: list[list[Cell]] = []
-        for row, part, size in zip(self.rows, shares, sizes, strict=True):
+        rows: list[Sequence[Cell]] = []
+        for row in self.rows[:_SHOWN_ROWS]:
             name = names(row.requester)
-            head: list[Cell] = [row.requester, None if name == row.requester else name, row.direction, row.class_]
-            lines.append([*head, row.tlps, part, row.bytes, size, row.requested_bytes])
-        more = max(0, len(lines) - _SHOWN_ROWS)
+            rows.append((row.requester, None if name == row.requester else name, row.direction, row.class_))
+        every: list[TrafficRow | Amount] = [*self.rows, *(amount for kinds in self.left_out.values() for amount in kinds.values())]
+        whole = (self.total.tlps - self.undecodable, self.total.bytes, self.total.requested_bytes)
         below = "A completion counts for the requester of its request."
         if self.more_requesters:
             below += f" {self.more_requesters:,} requesters are in no row, as there are too many; the total holds them."
-        yield Table("Who moves how much", columns, lines[:_SHOWN_ROWS], ("total", None, None, None, *whole), more, below)
-        yield self._by_kind(sums, whole)
-
-    def _by_kind(self, sums: tuple[Column, ...], whole: tuple[Cell, ...]) -> Table:
-        found: dict[tuple[str, str], list[int]] = {}
+        heads = (text_column("Requester"), text_column("Name", 3), text_column("Direction"), text_column("Class"))
+        amounts = [(each.tlps, each.bytes, each.requested_bytes) for each in every]
+        yield amounts_table("Who moves how much", heads, rows, amounts, whole, len(self.rows) - len(rows), below)
+        by_kind: dict[tuple[str, str], list[int]] = {}
         for direction, kinds in (*((row.direction, row.kinds) for row in self.rows), *self.left_out.items()):
             for kind, amount in kinds.items():
-                cell = found.setdefault((direction, kind), [0, 0, 0])
-                for number, value in enumerate((amount.tlps, amount.bytes, amount.requested_bytes)):
-                    cell[number] += value
-        keys = sorted(found, key=lambda key: (DIRECTIONS.index(key[0]), KINDS.index(key[1])))
-        shares = percentages([found[key][0] for key in keys])
-        sizes = percentages([found[key][1] for key in keys])
-        lines = [
-            (*key, found[key][0], part, found[key][1], size, found[key][2]) for key, part, size in zip(keys, shares, sizes, strict=True)
-        ]
-        return Table("By kind", (text_column("Direction"), text_column("Kind"), *sums), lines, ("total", None, *whole))
+                sums = by_kind.setdefault((direction, kind), [0, 0, 0])
+                sums[:] = map(add, sums, astuple(amount))
+        keys = sorted(by_kind, key=lambda key: (DIRECTIONS.index(key[0]), KINDS.index(key[1])))
+        yield amounts_table("By kind", (text_column("Direction"), text_column("Kind")), keys, [by_kind[key] for key in keys], whole)
 
 
 class TrafficAnalysis(Analysis[Traffic]):
@@ -205,20 +187,16 @@ def _key(cell: Sums) -> tuple[int, int, int]:
 
 def _rows(cells: list[Sums], total: Amount) -> tuple[list[TrafficRow], int, dict[str, dict[str, Amount]]]:
     """Return the rows of the requesters that move most, how many others there are, and what those move by direction and kind."""
-    weights: dict[int, list[int]] = {}
-    for cell in cells:
-        weight = weights.setdefault(_key(cell)[0], [0, 0])
-        weight[0] -= cell.payload + cell.asked
-        weight[1] -= cell.records
-    listed = set(heapq.nsmallest(MAX_REQUESTERS, weights, key=lambda requester: (weights[requester], requester)))
-    left_out: dict[str, dict[str, list[Sums]]] = {}
-    for cell in cells:
-        if cell.requester not in listed:
-            left_out.setdefault(str(cell.direction), {}).setdefault(cell.kind, []).append(cell)
+    moved = added(cells, lambda cell: _key(cell)[0])
+    most = heapq.nsmallest(MAX_REQUESTERS, moved, key=lambda requester: (-sum(moved[requester][1:]), -moved[requester][0], requester))
+    places = {requester: place for place, requester in enumerate(most)}
+    left_out: dict[str, dict[str, Amount]] = {}
+    others = added((cell for cell in cells if cell.requester not in places), lambda cell: (str(cell.direction), cell.kind))
+    for (name, kind), sums in others.items():
+        left_out.setdefault(name, {})[kind] = Amount(*sums)
     found = []
-    ordered = sorted(
-        (cell for cell in cells if cell.requester in listed), key=lambda cell: (weights[_key(cell)[0]], _key(cell), KINDS.index(cell.kind))
-    )
+    listed = (cell for cell in cells if cell.requester in places)
+    ordered = sorted(listed, key=lambda cell: (places[_key(cell)[0]], _key(cell), KINDS.index(cell.kind)))
     for (requester, direction, tlp_class), group in groupby(ordered, key=_key):
         parts = list(group)
         amount = _amount(parts)
@@ -235,8 +213,7 @@ def _rows(cells: list[Sums], total: Amount) -> tuple[list[TrafficRow], int, dict
                 kinds={cell.kind: _amount([cell]) for cell in parts},
             )
         )
-    sums = {direction: {kind: _amount(parts) for kind, parts in kinds.items()} for direction, kinds in left_out.items()}
-    return found, len(weights) - len(listed), sums
+    return found, len(moved) - len(most), left_out
 
 
 def _notes(cells: list[Sums], context: AnalysisContext) -> Iterator[Diagnostic]:
