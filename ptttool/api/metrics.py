@@ -20,7 +20,7 @@ from ptttool.metrics.catalogue import INFO
 from ptttool.metrics.machine import add_doctor, add_journal, add_machine
 from ptttool.metrics.model import Samples
 from ptttool.metrics.recordings import ANALYSES, add_recording
-from ptttool.metrics.text import openmetrics_text, prometheus_text
+from ptttool.metrics.text import text_of
 from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.workers.pool import workers_for
 from ptttool.recording.folders import with_folders
@@ -51,7 +51,7 @@ class Metrics:
 
     def text(self, *, openmetrics: bool = False) -> str:
         """Return the samples in Prometheus' text format, or in OpenMetrics'."""
-        return openmetrics_text(self.samples) if openmetrics else prometheus_text(self.samples)
+        return text_of(self.samples, openmetrics=openmetrics)
 
     def write(self, path: str | Path, *, openmetrics: bool = False) -> None:
         """Write the text to a file that all may read; an older one is replaced, at no moment is there half a file.

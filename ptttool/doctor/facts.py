@@ -17,11 +17,11 @@ from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.capture.plan import Plan, check_aux_size
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.model import Machine, PciFunction, PttDevice
-from ptttool.machine.old_kernels import PTT_ID
+from ptttool.machine.old_kernels import ptt_functions
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import first_line
 from ptttool.machine.resolve import resolve_device
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.sources.contract import Source, or_none
 from ptttool.pci import PciAddress
 
 # The configuration of a kernel, packed or not, and lists of its modules are not longer.
@@ -74,7 +74,7 @@ class Facts(Struct, frozen=True, dict=True):
     @cached_property
     def functions(self) -> tuple[PciFunction, ...]:
         """The PCI functions with the ID of a PTT device."""
-        return tuple(one for _, one in sorted(self.machine.functions.items()) if (one.vendor, one.device) == PTT_ID)
+        return tuple(ptt_functions(self.machine.functions))
 
     @property
     def release(self) -> str | None:
@@ -112,18 +112,12 @@ class Facts(Struct, frozen=True, dict=True):
     def content(self, path: str, limit: int) -> bytes | None:
         """Return the first bytes of a file; None where it cannot be read."""
         if path not in self._memory:
-            try:
-                self._memory[path] = self.source.read_bytes(path, limit)
-            except OSError:
-                self._memory[path] = None
+            self._memory[path] = or_none(self.source.read_bytes, path, limit)
         return self._memory[path]
 
     def names(self, path: str) -> list[str] | None:
         """Return the names in a folder; None where it cannot be listed."""
-        try:
-            return self.source.names(path)
-        except OSError:
-            return None
+        return or_none(self.source.names, path)
 
     @cached_property
     def distribution(self) -> frozenset[str]:

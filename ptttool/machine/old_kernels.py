@@ -14,7 +14,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus, format_ranges, parse_cpu_ranges
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PciFunctions, PttDevice
 from ptttool.machine.read_device import FOLDERS, filter_value, first_line
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.sources.contract import Source, or_none
 from ptttool.machine.topology import is_bridge
 from ptttool.pci import PciAddress
 
@@ -40,6 +40,11 @@ def commits_early(release: str | None) -> bool | None:
     return None if found is None else (int(found[1]), int(found[2])) >= EARLY_COMMIT
 
 
+def ptt_functions(functions: Mapping[PciAddress, PciFunction]) -> list[PciFunction]:
+    """Return the PCI functions with the ID of a PTT device, by address."""
+    return [function for _, function in sorted(functions.items()) if (function.vendor, function.device) == PTT_ID]
+
+
 def match_pci(source: Source, devices: Sequence[PttDevice], functions: Mapping[PciAddress, PciFunction]) -> list[PttDevice]:
     """Find the PCI addresses of devices without one in their sysfs path.
 
@@ -51,14 +56,13 @@ def match_pci(source: Source, devices: Sequence[PttDevice], functions: Mapping[P
         return list(devices)
     paths = {PciAddress.try_parse(path.rpartition("/")[2]): path for path in source.devices("pci")}
     free: dict[str, list[PciAddress]] = {}  # by their CPUs
-    for address, function in sorted(functions.items()):
-        if (function.vendor, function.device) == PTT_ID and address not in taken:
-            try:
-                cpus = format_ranges(parse_cpu_ranges(first_line(source, f"{paths.get(address)}/local_cpulist") or ""))
-            except ValueError:
-                continue
-            if cpus:
-                free.setdefault(cpus, []).append(address)
+    for address in (f.address for f in ptt_functions(functions) if f.address not in taken):
+        try:
+            cpus = format_ranges(parse_cpu_ranges(first_line(source, f"{paths.get(address)}/local_cpulist") or ""))
+        except ValueError:
+            continue
+        if cpus:
+            free.setdefault(cpus, []).append(address)
     alike = Counter(format_cpus(device.cpus) for device in devices if device.pci is None)
     found = {cpus: _match(free.get(cpus, []), functions, count) for cpus, count in alike.items()}
     return [device if device.pci is not None else _matched(device, *found[format_cpus(device.cpus)]) for device in devices]
@@ -91,7 +95,7 @@ def with_filters(source: Source, devices: Sequence[PttDevice], functions: Mappin
     is_there = [_has_filters(source, device) for device in devices]
     if all(is_there):
         return list(devices)
-    own = {address: f.numa_node for address, f in functions.items() if (f.vendor, f.device) == PTT_ID}
+    own = {f.address: f.numa_node for f in ptt_functions(functions)}
     root_ports = [f for _, f in sorted(functions.items()) if is_bridge(f) and f.parent is None]
     machine = Machine(origin="", functions=PciFunctions(functions))
     below: dict[PciAddress | None, list[PciAddress]] = {}
@@ -123,7 +127,5 @@ def with_filters(source: Source, devices: Sequence[PttDevice], functions: Mappin
 def _has_filters(source: Source, device: PttDevice) -> bool:
     if device.filters:
         return True
-    try:
-        return bool(set(FOLDERS.values()) & set(source.names(device.sysfs)))
-    except OSError:
-        return True
+    names = or_none(source.names, device.sysfs)
+    return names is None or bool(set(FOLDERS.values()) & set(names))

@@ -12,7 +12,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine import pci_names
 from ptttool.machine.budget import MAX_FUNCTIONS
 from ptttool.machine.model import Hex16, Hex24, Link, PciFunction
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.sources.contract import Source, or_none
 from ptttool.machine.topology import FUNCTIONS_GONE, is_bridge
 from ptttool.pci import PciAddress
 from ptttool.wording import shortened
@@ -71,10 +71,8 @@ def read_functions(source: Source) -> tuple[dict[PciAddress, PciFunction], list[
 
 def _read_function(source: Source, path: str, address: PciAddress, properties: Mapping[str, str]) -> PciFunction:
     def text(name: str) -> str | None:
-        try:
-            return readable(source.read(f"{path}/{name}"))
-        except OSError:
-            return None
+        found = or_none(source.read, f"{path}/{name}")
+        return None if found is None else readable(found)
 
     vendor, device = _number(text("vendor"), 16), _number(text("device"), 16)
     class_code = _number(text("class"), 16)
@@ -98,10 +96,7 @@ def _read_function(source: Source, path: str, address: PciAddress, properties: M
         return function
     secondary, subordinate = _number(text("secondary_bus_number"), 10), _number(text("subordinate_bus_number"), 10)
     if secondary is None or subordinate is None:
-        try:
-            config = source.read(f"{path}/config").encode("utf-8", "surrogateescape")
-        except OSError:
-            config = b""
+        config = (or_none(source.read, f"{path}/config") or "").encode("utf-8", "surrogateescape")
         if len(config) > SUBORDINATE_BUS:
             secondary, subordinate = config[SECONDARY_BUS], config[SUBORDINATE_BUS]
     return replace(function, secondary=secondary, subordinate=subordinate)
@@ -121,11 +116,8 @@ def _number(text: str | None, base: int) -> int | None:
 def _driver(source: Source, path: str, properties: Mapping[str, str]) -> str | None:
     if properties.get("DRIVER"):
         return readable(properties["DRIVER"])
-    try:
-        target = source.resolve(f"{path}/driver")
-    except OSError:
-        return None
-    return None if target == f"{path}/driver" else readable(_last(target))
+    target = or_none(source.resolve, f"{path}/driver")
+    return None if target in (None, f"{path}/driver") else readable(_last(target))
 
 
 def _link(speed: str | None, width: str | None, max_speed: str | None, max_width: str | None) -> Link | None:
@@ -138,13 +130,13 @@ def _link(speed: str | None, width: str | None, max_speed: str | None, max_width
 def _name(functions: dict[PciAddress, PciFunction], names: Mapping[PciAddress, tuple[str | None, str | None]]) -> None:
     """Name vendor and device: in the words of udev, else of pci.ids, else by numbers, as lspci does."""
     pairs = {address: (f.vendor, f.device) for address, f in functions.items() if f.vendor is not None and f.device is not None}
-    listed = pci_names.look_up({pair for address, pair in pairs.items() if None in names[address]})
+    vendors, devices = pci_names.look_up({pair for address, pair in pairs.items() if None in names[address]})
     for address, function in functions.items():
         vendor, model = names[address]
         pair = pairs.get(address)
         if pair is not None:
-            vendor = vendor or listed.vendors.get(pair[0])
-            model = model or listed.devices.get(pair)
+            vendor = vendor or vendors.get(pair[0])
+            model = model or devices.get(pair)
         numbers = f"[{function.vendor or 0:04x}:{'????' if function.device is None else f'{function.device:04x}'}]"
         name = f"{vendor} {model}" if vendor and model else " ".join(filter(None, (vendor, f"Device {numbers}")))
         functions[address] = replace(function, name=readable(name))
@@ -184,7 +176,7 @@ def _owners(source: Source, path: str, controllers: dict[str, list[PciAddress]])
 
     The folders of disks that have several controllers are kept in `controllers`: such a disk has a path for each of them.
     """
-    above = _nearest(path)
+    above = nearest_function(path)
     if above is not None:
         return [above]
     folder, _, _ = path.rpartition("/")
@@ -195,7 +187,7 @@ def _owners(source: Source, path: str, controllers: dict[str, list[PciAddress]])
     return controllers[folder]
 
 
-def _nearest(path: str) -> PciAddress | None:
+def nearest_function(path: str) -> PciAddress | None:
     """Return the last PCI address in a path."""
     return next((address for part in reversed(path.split("/")) if (address := PciAddress.try_parse(part)) is not None), None)
 
@@ -205,7 +197,7 @@ def _controllers(source: Source, folder: str) -> list[PciAddress]:
     try:
         for controller in source.names(folder):
             if re.fullmatch(r"nvme\d+", controller):
-                owner = _nearest(source.resolve(f"{folder}/{controller}"))
+                owner = nearest_function(source.resolve(f"{folder}/{controller}"))
                 owners += [] if owner is None else [owner]
     except OSError:  # gone meanwhile
         return owners

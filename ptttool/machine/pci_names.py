@@ -12,8 +12,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from msgspec import Struct
-
 from ptttool.machine.budget import MAX_NAMES_BYTES
 
 # Paths of the distributions; update-pciids of pciutils writes the first.
@@ -29,23 +27,8 @@ _SECTION = rb"^(%b)  ([^\n]*)\n((?:[\t#][^\n]*\n|\n)*)"
 _FEW = 32
 
 
-class PciNames(Struct):
-    """Names from the list.
-
-    Parameters
-    ----------
-    vendors : dict of int to str
-        Vendors by their ID.
-    devices : dict of (int, int) to str
-        Devices by vendor and device ID.
-    """
-
-    vendors: dict[int, str] = {}
-    devices: dict[tuple[int, int], str] = {}
-
-
-def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] | None = None) -> PciNames:
-    """Look names up in the first list that can be read.
+def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] | None = None) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
+    """Look names up in the first list that can be read; none are found without a list.
 
     Parameters
     ----------
@@ -56,21 +39,24 @@ def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] | None = No
 
     Returns
     -------
-    PciNames
-        The names that the list has; none without a list.
+    vendors : dict of int to str
+        Vendors by their ID.
+    devices : dict of (int, int) to str
+        Devices by vendor and device ID.
     """
-    names = PciNames()
+    vendors: dict[int, str] = {}
+    devices: dict[tuple[int, int], str] = {}
     pairs = set(wanted)
     text = _read_first(FILES if files is None else files) if pairs else None
     if text is None:
-        return names
+        return vendors, devices
     for vendor, section in _sections(text, {vendor for vendor, _ in pairs}):
-        names.vendors[vendor] = section[2].decode("utf-8", "replace").strip()
+        vendors[vendor] = section[2].decode("utf-8", "replace").strip()
         for line in re.finditer(rb"^\t([0-9a-f]{4})  ([^\n]*)$", section[3], re.MULTILINE):
             pair = (vendor, int(line[1], 16))
             if pair in pairs:
-                names.devices[pair] = line[2].decode("utf-8", "replace").strip()
-    return names
+                devices[pair] = line[2].decode("utf-8", "replace").strip()
+    return vendors, devices
 
 
 def _sections(text: bytes, vendors: set[int]) -> Iterator[tuple[int, re.Match[bytes]]]:

@@ -10,9 +10,9 @@ from typing import Final
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import parse_cpu_list
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FilterKind, FormatTerm, Multiselect, PciFunction, PttDevice, TuneAttribute
-from ptttool.machine.pci_functions import readable
+from ptttool.machine.pci_functions import nearest_function, readable
 from ptttool.machine.pmu import device_numbers, requester_value, root_port_value
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.sources.contract import Source, or_none
 from ptttool.pci import PciAddress
 from ptttool.wording import shortened
 
@@ -54,7 +54,7 @@ def read_device(source: Source, path: str, functions: Mapping[PciAddress, PciFun
         cpus = ()
         folder.report("bad-cpumask", f"cpumask: {error}")
     pmu_type = folder.text("type")
-    pci = next((found for part in path.split("/")[::-1] if (found := PciAddress.try_parse(part)) is not None), None)
+    pci = nearest_function(path)
     function = functions.get(pci) if pci is not None else None
     filters = {kind: _read_filters(folder, kind) for kind in FOLDERS if FOLDERS[kind] in inside}
     format_terms = _read_format(folder)
@@ -91,10 +91,7 @@ def explain_refusal(error: OSError) -> str:
 
 def first_line(source: Source, path: str) -> str | None:
     """Read the first line of a file; None where there is none."""
-    try:
-        return readable(source.read(path)).partition("\n")[0] or None
-    except OSError:
-        return None
+    return readable(or_none(source.read, path) or "").partition("\n")[0] or None
 
 
 class _Folder:

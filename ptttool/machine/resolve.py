@@ -223,7 +223,7 @@ def find_function(machine: Machine, text: str, *, prefer: FilterKind | None = No
         return found[0]
     if found:
         raise UsageError(
-            f"{text} may be {_either(found[:12])}{', …' if len(found) > 12 else ''}",
+            f"{text} may be {in_words(found[:12], 'or')}{', …' if len(found) > 12 else ''}",
             hint="name one of them by its whole address",
             code="ambiguous-name",
             candidates=[str(one) for one in found],
@@ -231,7 +231,7 @@ def find_function(machine: Machine, text: str, *, prefer: FilterKind | None = No
     address = PciAddress.try_parse(text)
     if address is not None:
         near = [str(other) for other in sorted({*machine.functions, *filters}) if other[1:3] == address[1:3]]
-        hint = f"there is {_either(near)}" if near else "ptttool list --tree shows what is there"
+        hint = f"there is {in_words(near, 'or')}" if near else "ptttool list --tree shows what is there"
         raise DeviceError(
             f"no PCI function {address} on {machine.origin}", hint=hint, code="unknown-function", function=str(address), near=near
         )
@@ -286,14 +286,14 @@ def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: Ptt
         if device in offering:
             return device
         owners = [one.name for one in offering]
-        hint = f"it belongs to {_either(owners)}" if owners else _offer(_known([device], kind), kind)
+        hint = f"it belongs to {in_words(owners, 'or')}" if owners else _offer(_known([device], kind), kind)
         raise UsageError(f"{address} is not a {kind} of {device.name}", hint=hint, code="wrong-device", device=device.name, owners=owners)
     if not offering:
         raise _not_traced(machine, kind, address)
     if len(offering) > 1:
         names = [one.name for one in offering]
         raise UsageError(
-            f"this kernel does not say which PTT device {kind} {address} belongs to: it may be {_either(names)}",
+            f"this kernel does not say which PTT device {kind} {address} belongs to: it may be {in_words(names, 'or')}",
             hint=f"choose with --device NAME (the kernel refuses a {kind} of another device)",
             code="ambiguous-device",
             candidates=names,
@@ -326,7 +326,3 @@ def _offer(known: Sequence[str], kind: FilterKind) -> str:
     if not known:
         return f"there is no {kind}"
     return f"{kind}s: {', '.join(known[:12])}{', …' if len(known) > 12 else ''}"
-
-
-def _either(things: Iterable[object]) -> str:
-    return in_words(things, "or")

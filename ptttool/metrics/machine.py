@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ptttool.errors import PtttoolError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PciFunction
-from ptttool.machine.old_kernels import PTT_ID
+from ptttool.machine.old_kernels import ptt_functions
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import gigatransfers
 from ptttool.metrics import catalogue
@@ -31,7 +31,7 @@ def add_machine(samples: Samples, machine: Machine) -> None:
     machine : Machine
         The machine; it may have no PTT device.
     """
-    samples.add(catalogue.PCI_FUNCTIONS, sum((one.vendor, one.device) == PTT_ID for one in machine.functions.values()))
+    samples.add(catalogue.PCI_FUNCTIONS, len(ptt_functions(machine.functions)))
     samples.add(catalogue.DEVICES, len(machine.devices))
     shown = machine.devices[:MOST_DEVICES]
     samples.add(catalogue.LEFT_OUT, len(machine.devices) - len(shown), what="devices")

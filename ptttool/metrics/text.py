@@ -15,14 +15,9 @@ from ptttool.wording import clean, shortened
 _LONGEST = 1000
 
 
-def prometheus_text(samples: Samples) -> str:
-    """Write samples in Prometheus' text format."""
-    return "".join(_families(samples, openmetrics=False))
-
-
-def openmetrics_text(samples: Samples) -> str:
-    """Write samples in OpenMetrics' text format."""
-    return "".join(_families(samples, openmetrics=True)) + "# EOF\n"
+def text_of(samples: Samples, *, openmetrics: bool = False) -> str:
+    """Write samples in Prometheus' text format, or in OpenMetrics'."""
+    return "".join(_families(samples, openmetrics=openmetrics)) + ("# EOF\n" if openmetrics else "")
 
 
 def _families(samples: Samples, *, openmetrics: bool) -> Iterator[str]:

@@ -44,19 +44,13 @@ def limits_of(
         if analysis.one_need_is_enough:
             for other in analysis.needs:
                 if not any(run.brings(other) for run in runs):
-                    message = (
-                        f"{purpose}: {other.what} are not in the plan; they take a recording of their own: ptttool trace {other.options}"
-                    )
-                    yield Diagnostic(Severity.INFO, "other-need", message, details={"purpose": purpose, "options": other.options})
+                    message = f"{other.what} are not in the plan; they take a recording of their own: ptttool trace {other.options}"
+                    yield _note("other-need", f"{purpose}: {message}", purpose=purpose, options=other.options)
     if len(runs) > 1:
-        yield Diagnostic(
-            Severity.INFO,
-            "one-after-another",
-            f"{len(runs)} runs, one after another: they see different moments, and no transaction is matched across them",
-        )
+        message = f"{len(runs)} runs, one after another: they see different moments, and no transaction is matched across them"
+        yield _note("one-after-another", message)
     if any(run.direction is Direction.BOTH and len(run.types) > 1 for run in runs):
-        yield Diagnostic(
-            Severity.INFO,
+        yield _note(
             "several-types-outbound",
             "requests and their completions need two types in one recording with outbound TLPs; the kernel documentation allows one type "
             "outbound, so ptttool looks afterwards whether both are there",
@@ -64,15 +58,15 @@ def limits_of(
     yield from _of_format(purposes, runs)
     if set(purposes) & set(_TIMED):
         message = "times are in ticks of the device: no document says how long a tick is; give --tick-ns if you know it"
-        yield Diagnostic(Severity.INFO, "ticks", message)
+        yield _note("ticks", message)
     if has_pattern and matching(purposes):
         message = "tags above 1023 (PCIe 6) need --pattern v1: without it, requests that differ in the upper bits look the same"
-        yield Diagnostic(Severity.INFO, "pattern", message)
+        yield _note("pattern", message)
     if matching(purposes):
         message = "requests that began before the recording or end after it lack one end: in a short recording these are many"
-        yield Diagnostic(Severity.INFO, "open-ends", message)
+        yield _note("open-ends", message)
     message = "the driver does not flag losses: only signs in the recording show a trace that ended early, or an overwritten buffer"
-    yield Diagnostic(Severity.INFO, "silent-loss", message)
+    yield _note("silent-loss", message)
 
 
 def _of_format(purposes: Sequence[str], runs: Sequence[Run]) -> Iterator[Diagnostic]:
@@ -81,7 +75,11 @@ def _of_format(purposes: Sequence[str], runs: Sequence[Run]) -> Iterator[Diagnos
         where = "" if len(formats) == 1 else f" in the runs {in_words(run.name for run in runs if run.format is Format.DW4)}"
         message = f"4DW records have no prefix (PASID), no poisoned bit and no attributes{where}"
         message += ", and 11 bits of time: gaps of 2,048 ticks or more have no known length"
-        yield Diagnostic(Severity.INFO, "4dw", message)
+        yield _note("4dw", message)
     if Format.DW8 in formats:
         message = "8DW records are of one direction: a request and its completion are never in one recording"
-        yield Diagnostic(Severity.INFO, "8dw", message)
+        yield _note("8dw", message)
+
+
+def _note(code: str, message: str, **details: object) -> Diagnostic:
+    return Diagnostic(Severity.INFO, code, message, details=details)

@@ -123,8 +123,7 @@ class RunLog:
             sync_folder(path.parent)
         except BaseException:
             os.close(descriptor)
-            with suppress(OSError):
-                path.unlink()
+            log.remove()
             raise
         return log
 

@@ -120,7 +120,7 @@ class FakePort(FakeFunction):
             "state": "live",
             "uevent": f"MAJOR=237\nMINOR={number}\nDEVNAME={name}\nNVME_TRTYPE=pcie",
         }
-        function.class_devices.append(ClassDevice("nvme", name, f"nvme/{name}", controller))
+        function.add_class_device("nvme", name, **controller)
         disk = f"{name}n1"
         uevent = f"MAJOR=259\nMINOR={number}\nDEVNAME={disk}\nDEVTYPE=disk\nDISKSEQ={number + 2}"
         function.class_devices.append(
@@ -132,15 +132,16 @@ class FakePort(FakeFunction):
         """Add a network card's function with the network device ``name``."""
         function = self.add_endpoint(address, hardware)
         index = self.machine.new_interface_index()
-        files = {
-            "address": mac or f"52:54:00:12:34:{index + 14:02x}",
-            "ifindex": str(index),
-            "mtu": "1500",
-            "operstate": "up",
-            "speed": "1000",
-            "uevent": f"INTERFACE={name}\nIFINDEX={index}",
-        }
-        function.class_devices.append(ClassDevice("net", name, f"net/{name}", files))
+        function.add_class_device(
+            "net",
+            name,
+            address=mac or f"52:54:00:12:34:{index + 14:02x}",
+            ifindex=str(index),
+            mtu="1500",
+            operstate="up",
+            speed="1000",
+            uevent=f"INTERFACE={name}\nIFINDEX={index}",
+        )
         return function
 
     def add_switch(self, address: str, hardware: Hardware = SWITCH_UPSTREAM) -> FakePort:

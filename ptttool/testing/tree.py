@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ptttool.machine.cpus import format_cpus, parse_cpu_list
+from ptttool.machine.model import Link
 from ptttool.machine.pmu import requester_value, root_port_value
 from ptttool.testing.attribute import Attribute, Constant, FakeTuneAttribute
 from ptttool.testing.description import FakeFunction, FakePort, FakePtt, MachineDescription, idle
@@ -142,17 +143,27 @@ def _put_function(tree: Tree, machine: MachineDescription, function: FakeFunctio
     driver = None if isinstance(function, FakePtt) and not machine.driver_loaded else hardware.driver
     node = function.numa_node
     cpus = machine.online(node)
-    tree.put(f"{path}/vendor", f"0x{hardware.vendor:04x}")
-    tree.put(f"{path}/device", f"0x{hardware.device:04x}")
-    tree.put(f"{path}/class", f"0x{hardware.class_code:06x}")
-    tree.put(f"{path}/revision", f"0x{hardware.revision:02x}")
-    tree.put(f"{path}/subsystem_vendor", f"0x{hardware.subsystem_vendor:04x}")
-    tree.put(f"{path}/subsystem_device", f"0x{hardware.subsystem_device:04x}")
-    tree.put(f"{path}/modalias", hardware.modalias)
-    tree.put(f"{path}/ari_enabled", "0")
-    tree.put(f"{path}/numa_node", str(-1 if node is None else node))
-    tree.put(f"{path}/local_cpulist", format_cpus(cpus))
-    tree.put(f"{path}/local_cpus", cpu_mask(cpus, machine.cpus))
+    link = hardware.link or Link(None, None, None, None)
+    shown = {
+        "vendor": f"0x{hardware.vendor:04x}",
+        "device": f"0x{hardware.device:04x}",
+        "class": f"0x{hardware.class_code:06x}",
+        "revision": f"0x{hardware.revision:02x}",
+        "subsystem_vendor": f"0x{hardware.subsystem_vendor:04x}",
+        "subsystem_device": f"0x{hardware.subsystem_device:04x}",
+        "modalias": hardware.modalias,
+        "ari_enabled": 0,
+        "numa_node": -1 if node is None else node,
+        "local_cpulist": format_cpus(cpus),
+        "local_cpus": cpu_mask(cpus, machine.cpus),
+        "current_link_speed": link.speed,
+        "current_link_width": link.width,
+        "max_link_speed": link.max_speed,
+        "max_link_width": link.max_width,
+    }
+    for name, value in shown.items():
+        if value is not None:
+            tree.put(f"{path}/{name}", str(value))
     uevent = {
         "PCI_CLASS": f"{hardware.class_code:X}",
         "PCI_ID": f"{hardware.vendor:04X}:{hardware.device:04X}",
@@ -168,16 +179,6 @@ def _put_function(tree: Tree, machine: MachineDescription, function: FakeFunctio
     tree.device(path, "pci", uevent | {name: value for name, value in names.items() if value is not None})
     tree.link(f"{path}/subsystem", "/sys/bus/pci")
     tree.link(f"/sys/bus/pci/devices/{function.address}", path)
-    link = hardware.link
-    if link is not None:
-        for name, value in (
-            ("current_link_speed", link.speed),
-            ("current_link_width", link.width),
-            ("max_link_speed", link.max_speed),
-            ("max_link_width", link.max_width),
-        ):
-            if value is not None:
-                tree.put(f"{path}/{name}", str(value))
     if isinstance(function, FakePtt) and machine.iommu is not None:
         tree.put(f"{path}/iommu_group/type", machine.iommu)
     _put_bridge(tree, machine, function, path, free)

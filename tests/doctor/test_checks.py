@@ -29,7 +29,8 @@ from ptttool.doctor.examine import Examination, examination_of
 from ptttool.doctor.facts import look
 from ptttool.errors import DeviceError, ExitCode, HardwareError, PerfError, PtttoolError, UsageError
 from ptttool.machine.discovery import open_source
-from ptttool.machine.sources.recorded import MemoryFiles, RecordedSource
+from ptttool.machine.sources.files import MemoryFiles
+from ptttool.machine.sources.recorded import RecordedSource
 from ptttool.testing import FakeMachine
 from ptttool.testing.presets import kunpeng
 from tests.support import machines

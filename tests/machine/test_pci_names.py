@@ -34,16 +34,15 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_names(file: Path, tmp_path: Path) -> None:
-    names = pci_names.look_up([(0x19E5, 0xA12E), (0x1B36, 0x10), (0xDEAD, 1), (0x19E5, 0x201)], [tmp_path / "missing", file])
-    assert names.vendors == {0x19E5: "Huawei Technologies Co., Ltd.", 0x1B36: "Red Hat, Inc."}
-    assert names.devices == {(0x19E5, 0xA12E): "PCIe Tune and Trace"}
+    vendors, devices = pci_names.look_up([(0x19E5, 0xA12E), (0x1B36, 0x10), (0xDEAD, 1), (0x19E5, 0x201)], [tmp_path / "missing", file])
+    assert vendors == {0x19E5: "Huawei Technologies Co., Ltd.", 0x1B36: "Red Hat, Inc."}
+    assert devices == {(0x19E5, 0xA12E): "PCIe Tune and Trace"}
 
 
 def test_without_a_list(tmp_path: Path) -> None:
     damaged = tmp_path / "pci.ids.gz"
     damaged.write_bytes(b"\x1f\x8b\x08\x00damaged")
-    names = pci_names.look_up([(0x19E5, 0xA12E)], [tmp_path / "missing", damaged])
-    assert (names.vendors, names.devices) == ({}, {})
+    assert pci_names.look_up([(0x19E5, 0xA12E)], [tmp_path / "missing", damaged]) == ({}, {})
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from ptttool.machine.discovery import read_machine
 from ptttool.metrics.catalogue import METRICS
 from ptttool.metrics.machine import MOST_ATTRIBUTES, MOST_DEVICES, MOST_FUNCTIONS, add_doctor, add_machine
 from ptttool.metrics.model import Samples
-from ptttool.metrics.text import prometheus_text
+from ptttool.metrics.text import text_of
 from ptttool.testing import FakeMachine
 from ptttool.testing.presets import kunpeng
 from tests.support import captures, machines
@@ -127,7 +127,7 @@ NASTY = 'a"b\\c\n{d="e"} 1\x1b[31m\u202e'
 def test_labels_are_escaped_and_cleaned() -> None:
     samples = Samples()
     samples.add(METRICS["ptttool_device_info"], 1, device=NASTY, pci="x" * 3000, numa_node="\udc80")
-    ((only, value),) = parsed(prometheus_text(samples))["ptttool_device_info"].items()
+    ((only, value),) = parsed(text_of(samples))["ptttool_device_info"].items()
     given = dict(only)
     assert (given["device"], value) == ('a"b\\c\\x0a{d="e"} 1\\x1b[31m\\u202e', 1)
     assert len(given["pci"]) == 1001
@@ -142,7 +142,7 @@ def test_a_machine_with_many_functions_has_few_series() -> None:
         for function in range(8):
             port.add_nic(f"{number:02x}:00.{function}", f"eth{number}n{function}")
     samples = filled(add_machine, machine.read())
-    found = parsed(prometheus_text(samples))
+    found = parsed(text_of(samples))
     assert len(found["ptttool_function_info"]) == MOST_FUNCTIONS
     assert found["ptttool_left_out"] == {
         labels(what="devices"): 0,
@@ -155,7 +155,7 @@ def test_a_machine_with_many_devices_has_few_series() -> None:
     machine = FakeMachine("6.12")
     for number in range(70):
         machine.add_ptt(f"hisi_ptt{number}_0", f"{number:04x}:00:08.0", tune={f"knob{one}": 1 for one in range(40)})
-    found = parsed(prometheus_text(filled(add_machine, machine.read())))
+    found = parsed(text_of(filled(add_machine, machine.read())))
     assert len(found["ptttool_device_info"]) == MOST_DEVICES
     assert len(found["ptttool_tune_attribute_readable"]) == MOST_DEVICES * MOST_ATTRIBUTES
     assert found["ptttool_left_out"][labels(what="devices")] == 6
@@ -167,7 +167,7 @@ def test_a_series_is_there_once(both: str) -> None:
     samples = Samples()
     for name in ("a\n", "a\\x0a"):
         samples.add(METRICS["ptttool_recording_readable"], 1, recording=name)
-    assert len(parsed(prometheus_text(samples))["ptttool_recording_readable"]) == 1
+    assert len(parsed(text_of(samples))["ptttool_recording_readable"]) == 1
 
 
 def test_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +286,7 @@ def test_names_follow_the_conventions() -> None:
 
 def test_verdicts() -> None:
     for works, word in ((True, "works"), (False, "fails"), (None, "unknown")):
-        found = parsed(prometheus_text(filled(add_doctor, {}, [], works)))["ptttool_doctor_verdict"]
+        found = parsed(text_of(filled(add_doctor, {}, [], works)))["ptttool_doctor_verdict"]
         assert {dict(one)["verdict"] for one, value in found.items() if value} == {word}
 
 
@@ -306,7 +306,7 @@ def test_promtool_has_nothing_to_say(both: str) -> None:
 
 def test_a_machine_read_twice_gives_the_same() -> None:
     source = machines.in_memory(*machines.contents(NEW))
-    first, second = (prometheus_text(filled(add_machine, read_machine(source))) for _ in range(2))
+    first, second = (text_of(filled(add_machine, read_machine(source))) for _ in range(2))
     assert first == second
 
 

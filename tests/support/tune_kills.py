@@ -21,7 +21,7 @@ import ptttool.cli.views.tune
 import ptttool.tune.documents
 import ptttool.tune.repair.recovery  # noqa: F401
 from ptttool.cli.main import main
-from ptttool.machine.sources.tree import FolderFiles
+from ptttool.machine.sources.files import FolderFiles
 
 WRITE: Callable[[FolderFiles, str, bytes], None] = FolderFiles.write
 

@@ -24,7 +24,7 @@ from ptttool.api.machine import find_machine, recover_tune_attributes
 from ptttool.api.sweep import SweepResult, sweep_options, sweep_tune_attributes
 from ptttool.errors import BusyError, HardwareError, InputError, OutputError, PtttoolError, UsageError, WorkloadError
 from ptttool.machine.model import PttDevice
-from ptttool.machine.sources.tree import FolderFiles
+from ptttool.machine.sources.files import FolderFiles
 from ptttool.sweep.log import RunLog
 from ptttool.sweep.results import METADATA_KEY, write_results
 from ptttool.sweep.run import SweepProgress

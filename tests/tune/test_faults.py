@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ptttool.machine.sources.tree import FolderFiles
+from ptttool.machine.sources.files import FolderFiles
 from tests import ROOT
 from tests.support import machines
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from ptttool.machine.details.memory_map import worth_a_name
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.sources.contract import Source, or_none
 
 # Properties of the udev database that anything here reads; others hold serial numbers and MAC addresses.
 PROPERTIES: Final = frozenset("ID_VENDOR_FROM_DATABASE ID_MODEL_FROM_DATABASE PCI_ID PCI_CLASS DRIVER".split())
@@ -94,19 +95,15 @@ class RecorderSource:
 
     def read(self, path: str) -> str:
         """Read a file's text."""
-        try:
+        with self._noting(path):
             text = self._source.read(path)
-        except OSError as error:
-            raise self._noted(path, error) from None
         self._keep(path, f"{text}\n".encode("utf-8", "surrogateescape"))
         return text
 
     def read_bytes(self, path: str, limit: int) -> bytes:
         """Read the start of a file."""
-        try:
+        with self._noting(path):
             data = self._source.read_bytes(path, limit)
-        except OSError as error:
-            raise self._noted(path, error) from None
         self._keep(path, data)
         return data
 
@@ -116,10 +113,8 @@ class RecorderSource:
 
     def names(self, path: str) -> list[str]:
         """List the names in a folder."""
-        try:
+        with self._noting(path):
             found = self._source.names(path)
-        except OSError as error:
-            raise self._noted(path, error) from None
         real = self._follow(path)
         self.folders.add(real)
         self.folders.update(f"{real}/{name}" for name in found)
@@ -131,10 +126,15 @@ class RecorderSource:
         self._follow(path)
         return found
 
-    def _noted(self, path: str, error: OSError) -> OSError:
-        if error.errno is not None and error.errno not in _ABSENT:
-            self.refused[self._follow(path)] = error.errno
-        return error
+    @contextmanager
+    def _noting(self, path: str) -> Iterator[None]:
+        """Keep why a path is refused."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno is not None and error.errno not in _ABSENT:
+                self.refused[self._follow(path)] = error.errno
+            raise
 
     def _keep(self, path: str, data: bytes) -> None:
         if path == _HOST_NAME and not self._hostname:
@@ -154,10 +154,7 @@ class RecorderSource:
         for part in path.split("/")[2:]:
             step = f"{real}/{part}"
             if step not in self._real:
-                try:
-                    self._real[step] = self._source.resolve(step)
-                except OSError:
-                    self._real[step] = step
+                self._real[step] = or_none(self._source.resolve, step) or step
                 if self._real[step] != step:
                     self.links[step] = self._real[step]
             real = self._real[step]

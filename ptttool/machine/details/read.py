@@ -9,8 +9,9 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_BYTES, MAX_MEMORY_RANGES
 from ptttool.machine.details.config_space import bars_of, limits_of
 from ptttool.machine.details.memory_map import memory_ranges
-from ptttool.machine.model import Machine, MemoryRange, PciFunction, PciFunctions
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.model import Machine, PciFunction, PciFunctions
+from ptttool.machine.pci_functions import readable
+from ptttool.machine.sources.contract import Source, or_none
 from ptttool.pci import PciAddress
 from ptttool.wording import shortened
 
@@ -36,7 +37,8 @@ def with_details(source: Source, machine: Machine) -> Machine:
         address = PciAddress.try_parse(path.rpartition("/")[2])
         if address in functions:
             functions[address] = _detailed(source, path, functions[address], physical)
-    memory, left_out = _memory(source)
+    text = _bytes(source, _MEMORY, MAX_MEMORY_BYTES).decode("utf-8", "replace")
+    memory, left_out = memory_ranges(text) if text else (None, 0)
     diagnostics = machine.diagnostics
     if left_out:
         message = f"{left_out:,} ranges of {_MEMORY} are left out: {MAX_MEMORY_RANGES:,} are kept"
@@ -52,19 +54,13 @@ def _detailed(source: Source, path: str, function: PciFunction, physical: dict[s
         if owner not in physical:
             physical[owner] = _bytes(source, f"{owner}/config", MAX_CONFIG_BYTES)
         settings = physical[owner]
-    try:
-        resource = source.read(f"{path}/resource")
-    except OSError:
-        resource = None
-    try:
-        iommu = shortened(source.read(f"{path}/iommu_group/type").strip(), _LONGEST_TYPE) or None
-    except OSError:
-        iommu = None
+    resource = or_none(source.read, f"{path}/resource")
+    iommu = shortened((or_none(source.read, f"{path}/iommu_group/type") or "").strip(), _LONGEST_TYPE)
     return replace(
         function,
         bars=None if resource is None else bars_of(resource, config),
         transfers=limits_of(settings, of_virtual=owner is not None),
-        iommu=None if iommu is None else iommu.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+        iommu=readable(iommu) or None,
         physical=None if owner is None else PciAddress.try_parse(owner.rpartition("/")[2]),
     )
 
@@ -72,20 +68,9 @@ def _detailed(source: Source, path: str, function: PciFunction, physical: dict[s
 def _physical(source: Source, path: str) -> str | None:
     """Return the path of the physical function that a virtual one belongs to; None for other functions."""
     link = f"{path}/physfn"
-    try:
-        target = source.resolve(link)
-    except OSError:
-        return None
+    target = or_none(source.resolve, link)
     return None if target == link else target
 
 
-def _memory(source: Source) -> tuple[tuple[MemoryRange, ...] | None, int]:
-    data = _bytes(source, _MEMORY, MAX_MEMORY_BYTES)
-    return memory_ranges(data.decode("utf-8", "replace")) if data else (None, 0)
-
-
 def _bytes(source: Source, path: str, limit: int) -> bytes:
-    try:
-        return source.read_bytes(path, limit)
-    except OSError:
-        return b""
+    return or_none(source.read_bytes, path, limit) or b""

@@ -22,8 +22,8 @@ from ptttool.machine.budget import (
     MAX_PATH,
 )
 from ptttool.machine.sources.expanded import PACK_LESS, Expanded
-from ptttool.machine.sources.files import MemoryFiles
-from ptttool.machine.sources.recorded import DATABASES, MANIFEST, RecordedSource
+from ptttool.machine.sources.files import DATABASES, MemoryFiles
+from ptttool.machine.sources.recorded import MANIFEST, RecordedSource
 from ptttool.machine.sources.tree import SYSFS_FOLDERS
 
 _PIECE: Final = 1 << 16

@@ -5,8 +5,11 @@ Paths are absolute, as the kernel spells them (``/sys/bus/event_source/devices/h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Final, ParamSpec, Protocol, TypeVar, runtime_checkable
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 DEMO: Final = "the demo machine"
 """Origin of the machine that comes with ptttool."""
@@ -52,3 +55,11 @@ class Source(Protocol):
 
     def resolve(self, path: str) -> str:
         """Follow every link of a path; the result is spelled as the kernel does."""
+
+
+def or_none(ask: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
+    """Ask a source; None where it raises OSError: what is asked for is not there, or cannot be read."""
+    try:
+        return ask(*args, **options)
+    except OSError:
+        return None

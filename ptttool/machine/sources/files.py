@@ -1,40 +1,106 @@
-"""Files of a recorded machine: what they offer, and those in memory."""
+"""Files of a recorded machine: those in a folder, and those in memory.
+
+Paths are absolute, without links, ``.`` or ``..``; nothing here follows a link. The methods raise OSError as the system does.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable
-from typing import Protocol
+from pathlib import Path
+
+from ptttool.machine.sources.contract import or_none
+
+# Paths of a udev database: beside a plain tree, or in an sosreport.
+DATABASES = ("/udev.txt", "/udev.txt.gz", "/sos_commands/devices/udevadm_info_--export-db")
 
 
-class Files(Protocol):
-    """Files below one root.
+class FolderFiles:
+    """The files of a folder.
 
-    Paths are absolute, without links, ``.`` or ``..``; nothing here follows a link. The methods raise OSError as the system does.
+    Parameters
+    ----------
+    folder : str
+        The folder, without links.
+    sysfs_only : bool
+        Whether the folder is the sysfs itself, so that only ``/sys/…`` and the udev database exist.
     """
 
+    def __init__(self, folder: str, *, sysfs_only: bool) -> None:
+        self._folder = folder
+        self._sysfs_only = sysfs_only
+
+    def _real(self, path: str) -> str:
+        if not self._sysfs_only:
+            return self._folder + path
+        if path == "/sys" or path.startswith("/sys/"):
+            return self._folder + path[4:]
+        if path in DATABASES:
+            return str(Path(self._folder).parent) + path
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
     def link(self, path: str) -> str | None:
-        """Return the target of a symbolic link; None for all else, a missing path included."""
+        """Return the target of a symbolic link."""
+        return or_none(lambda: os.readlink(self._real(path)))  # noqa: PTH115 - text in, text out
 
     def exists(self, path: str) -> bool:
         """Tell whether there is a file, a folder or a link."""
+        return self._mode(path) is not None
 
     def is_folder(self, path: str) -> bool:
         """Tell whether there is a folder; False for a link."""
+        return stat.S_ISDIR(self._mode(path) or 0)
+
+    def _mode(self, path: str) -> int | None:
+        about = or_none(lambda: os.lstat(self._real(path)))
+        return None if about is None else about.st_mode
 
     def names(self, path: str) -> list[str]:
-        """List the names in a folder, sorted."""
+        """List the names in a folder."""
+        return sorted(os.listdir(self._real(path)))  # noqa: PTH208
 
     def read(self, path: str, limit: int) -> bytes:
         """Read the first ``limit`` bytes of a regular file."""
+        with os.fdopen(self._open(path, os.O_RDONLY), "rb") as file:
+            return file.read(limit)
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace the content of an existing regular file in place."""
+        """Replace the content of a regular file."""
+        descriptor = self._open(path, os.O_WRONLY)
+        try:
+            # Not emptied before: if this process is killed, the old or the new value is there. A sysfs ignores the new size.
+            os.write(descriptor, data)
+            os.ftruncate(descriptor, len(data))
+        finally:
+            os.close(descriptor)
+
+    def _require_path(self, descriptor: int, path: str) -> None:
+        """Raise OSError if an open file has another path: a folder on the way became a link after the path was resolved."""
+        opened = or_none(os.readlink, f"/proc/self/fd/{descriptor}")
+        if opened not in (None, self._real(path)):  # None: without procfs
+            raise OSError(errno.ELOOP, "a link on the path appeared meanwhile", self._real(path))
+
+    def _open(self, path: str, flags: int) -> int:
+        """Open a regular file, and nothing else: a foreign tree can hold pipes and device nodes."""
+        real = self._real(path)
+        # O_NONBLOCK: opening a named pipe would wait for its other end; on regular files the flag does nothing.
+        descriptor = os.open(real, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if not stat.S_ISREG(mode):
+                code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+                raise OSError(code, os.strerror(code), real)
+            self._require_path(descriptor, path)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
 
 
 class MemoryFiles:
-    """The :class:`Files` of a dictionary.
+    """The files of a dictionary.
 
     Parameters
     ----------
@@ -100,3 +166,6 @@ class MemoryFiles:
         if path not in self._files:
             code = errno.EISDIR if path in self._folders else errno.ENOENT
             raise OSError(code, os.strerror(code), path)
+
+
+Files = FolderFiles | MemoryFiles

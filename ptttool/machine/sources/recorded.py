@@ -23,15 +23,12 @@ from ptttool.machine.budget import (
     MAX_DATABASE_PROPERTIES,
     MAX_PATH,
 )
-from ptttool.machine.sources.contract import DEMO
-from ptttool.machine.sources.files import Files
-from ptttool.machine.sources.files import MemoryFiles as MemoryFiles
+from ptttool.machine.sources.contract import DEMO, or_none
+from ptttool.machine.sources.files import DATABASES, Files, MemoryFiles
 from ptttool.machine.sources.walk import walk_devices
 
 # As the kernel: more links than this on one path are a loop.
 MAX_LINKS = 40
-# Paths of a udev database: beside a plain tree, or in an sosreport.
-DATABASES = ("/udev.txt", "/udev.txt.gz", "/sos_commands/devices/udevadm_info_--export-db")
 MANIFEST = "/ptttool-collect.json"
 """What 'ptttool collect' says of the machine that it has read, in a recorded machine."""
 _LONGEST_MANIFEST = 1 << 20
@@ -65,16 +62,11 @@ class RecordedSource:
         found = {path for path, own in self._database.items() if own.get("SUBSYSTEM") == subsystem and len(path) <= MAX_PATH}
         is_listed = False
         for folder in (f"/sys/bus/{subsystem}/devices", f"/sys/class/{subsystem}"):
-            try:
-                names = self.names(folder)
-            except OSError:
-                continue
-            is_listed = True
-            for name in names:
-                try:
-                    found.add(self.resolve(f"{folder}/{name}"))
-                except OSError:  # a loop of links: not a device
-                    continue
+            names = or_none(self.names, folder)
+            is_listed = is_listed or names is not None
+            # None: a loop of links, not a device.
+            paths = (or_none(self.resolve, f"{folder}/{name}") for name in names or ())
+            found.update(path for path in paths if path is not None)
         if not found and not is_listed:
             found.update(self._walked.get(subsystem, ()))
         return sorted(found, key=lambda path: (path.rsplit("/", 1)[1], path))

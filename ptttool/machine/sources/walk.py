@@ -7,6 +7,7 @@ from typing import Final
 
 from ptttool.machine.budget import MAX_WALKED
 from ptttool.machine.pmu import PMU_PREFIX
+from ptttool.machine.sources.contract import or_none
 from ptttool.machine.sources.files import Files
 
 _DEEPEST: Final = 40
@@ -30,9 +31,8 @@ def walk_devices(files: Files) -> dict[str, list[str]]:
     seen = 0
     while left and seen < MAX_WALKED:
         folder, depth = left.pop()
-        try:
-            names = files.names(folder)
-        except OSError:  # a file, or not readable
+        names = or_none(files.names, folder)
+        if names is None:  # a file, or not readable
             continue
         seen += 1
         for name in names:

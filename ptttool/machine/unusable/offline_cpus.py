@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus, parse_cpu_list
 from ptttool.machine.model import PttDevice
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.sources.contract import Source, or_none
 
 _SYSTEM = "/sys/devices/system"
 
@@ -68,11 +68,8 @@ def _of_node(source: Source, device: PttDevice, offline: list[int]) -> tuple[int
 
 def _cpus_of_node(source: Source, node: int) -> set[int]:
     """Return a NUMA node's CPUs by its links to them, which offline CPUs keep; its ``cpulist`` has only those that are online."""
-    try:
-        names = source.names(f"{_SYSTEM}/node/node{node}")
-    except OSError:
-        return set()
-    return {int(name[3:]) for name in names if re.fullmatch(r"cpu[0-9]{1,6}", name)}
+    names = or_none(source.names, f"{_SYSTEM}/node/node{node}")
+    return {int(name[3:]) for name in names or () if re.fullmatch(r"cpu[0-9]{1,6}", name)}
 
 
 def _list(source: Source, name: str) -> tuple[int, ...] | None:

@@ -7,25 +7,21 @@ from collections.abc import Iterable, Mapping
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError
 from ptttool.machine.model import Machine, PciFunction, PttDevice
-from ptttool.machine.old_kernels import PTT_ID
+from ptttool.machine.old_kernels import ptt_functions
 from ptttool.machine.read_device import first_line
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.sources.contract import Source, or_none
 from ptttool.pci import PciAddress
 from ptttool.wording import in_words
 
 DRIVER = "hisi_ptt"
-_MODULE = f"/sys/module/{DRIVER}"
+_MODULES = "/sys/module"
 _MODPROBE = f"modprobe {DRIVER}; if the kernel log then says 'requires direct DMA mappings', boot with iommu.passthrough=1"
 
 
 def functions_without_driver(functions: Mapping[PciAddress, PciFunction], devices: Iterable[PttDevice]) -> list[PciAddress]:
     """Return the PCI functions with the ID of a PTT device that are bound to no driver, and that belong to no device."""
     known = {device.pci for device in devices}
-    return [
-        address
-        for address, function in sorted(functions.items())
-        if (function.vendor, function.device) == PTT_ID and function.driver is None and address not in known
-    ]
+    return [one.address for one in ptt_functions(functions) if one.driver is None and one.address not in known]
 
 
 def report_functions(functions: Mapping[PciAddress, PciFunction], devices: Iterable[PttDevice]) -> list[Diagnostic]:
@@ -43,7 +39,7 @@ def how_to_bind(address: PciAddress) -> str:
 
 def explain_absence(source: Source, machine: Machine) -> DeviceError:
     """Make the error of a machine without PTT devices: no such hardware, no driver, or a driver that refused."""
-    found = [function for _, function in sorted(machine.functions.items()) if (function.vendor, function.device) == PTT_ID]
+    found = ptt_functions(machine.functions)
     where = machine.origin
     if not found:
         return DeviceError(
@@ -61,20 +57,13 @@ def explain_absence(source: Source, machine: Machine) -> DeviceError:
             functions=addresses,
         )
     there = f"no PTT device is usable on {where}: {listed} {'is' if len(found) == 1 else 'are'} there (19e5:a12e), but the driver {DRIVER}"
-    loaded = _is_loaded(source)
-    if loaded is False:
+    # Copies of machines may have no list of modules.
+    modules = or_none(source.names, _MODULES)
+    if modules is not None and DRIVER not in modules:
         return DeviceError(f"{there} is not loaded", hint=_MODPROBE, code="driver-not-loaded", functions=addresses)
-    if loaded and all(function.driver is None for function in found):
+    if modules is not None and all(function.driver is None for function in found):
         pronoun = "it" if len(found) == 1 else "them"
         return DeviceError(
             f"{there} is loaded and not bound to {pronoun}", hint=how_to_bind(found[0].address), code="not-bound", functions=addresses
         )
     return DeviceError(f"{there} registered no PMU", hint=_MODPROBE, code="no-driver", functions=addresses)
-
-
-def _is_loaded(source: Source) -> bool | None:
-    """Tell whether the driver is loaded, or built in; None where sysfs has no list of modules (copies of machines)."""
-    try:
-        return DRIVER in source.names(_MODULE.rpartition("/")[0])
-    except OSError:
-        return None

@@ -183,6 +183,12 @@ def _open_temporary_folder(fs: FakeFilesystem) -> None:
     fs.chmod("/tmp", 0o1777)
 
 
+def _open_file(fs: FakeFilesystem, number: int) -> object | None:
+    """Return what is open under a number."""
+    known = fs.open_files[number] if 0 <= number < len(fs.open_files) else None
+    return known[0] if known else None
+
+
 def _attribute_at(fs: FakeFilesystem, path: Any) -> AttributeFile | None:
     """Return the attribute that a path leads to, through links too."""
     try:
@@ -209,9 +215,9 @@ def _open_hook(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         fs = self.filesystem
         if isinstance(file_, int):
-            known = fs.open_files[file_] if 0 <= file_ < len(fs.open_files) else None
-            if known and isinstance(known[0], AttributeDescriptor):
-                return open_stream(known[0].stream, mode, buffering, encoding, errors, newline)
+            known = _open_file(fs, file_)
+            if isinstance(known, AttributeDescriptor):
+                return open_stream(known.stream, mode, buffering, encoding, errors, newline)
         file = None if isinstance(file_, int) or opener is not None else _attribute_at(fs, file_)
         if file is None:
             creates = not isinstance(file_, int) and opener is None and (not open_modes.must_exist if open_modes else "r" not in mode)
@@ -283,12 +289,11 @@ def _for_a_process(fs: FakeFilesystem, stream: Any, name: str) -> Any:
     raw = getattr(getattr(stream, "buffer", stream), "raw", stream)
     if not isinstance(raw, (int, AttributeStream, FakeFileWrapper, FakePipeWrapper)):
         return stream
-    number = raw if isinstance(raw, int) else raw.fileno()
-    known = fs.open_files[number] if 0 <= number < len(fs.open_files) else None
-    if not known or isinstance(known[0], StandardStreamWrapper):
+    known = _open_file(fs, raw if isinstance(raw, int) else raw.fileno())
+    if known is None or isinstance(known, StandardStreamWrapper):
         return stream
-    if isinstance(known[0], FakePipeWrapper):
-        return known[0].fd
+    if isinstance(known, FakePipeWrapper):
+        return known.fd
     raise io.UnsupportedOperation(
         f"{name} is a file of the fake machine, which a process does not see: read from subprocess.PIPE instead, "
         "or write the machine into a folder with write_to()"
@@ -299,8 +304,7 @@ def _fstat_hook(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``os.fstat`` that answers for standard input, output and error, too, which pyfakefs does not."""
 
     def fstat(self: FakeOsModule, fd: int) -> Any:
-        known = self.filesystem.open_files[fd] if 0 <= fd < len(self.filesystem.open_files) else None
-        if known and isinstance(known[0], StandardStreamWrapper):
+        if isinstance(_open_file(self.filesystem, fd), StandardStreamWrapper):
             return self.os_module.fstat(fd)
         return original(self, fd)
 

@@ -13,7 +13,8 @@ from pyfakefs.fake_filesystem import FakeFilesystem
 
 from ptttool.errors import AccessError, InputError
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.sources.tree import FolderFiles, TreeSource
+from ptttool.machine.sources.files import FolderFiles
+from ptttool.machine.sources.tree import TreeSource
 from tests.support.machines import BUS, MACHINES, NEW, OLD, copy_of, document, run, with_recorded_modes
 
 PTT = f"{BUS}/0000:00:09.0/hisi_ptt0_2"

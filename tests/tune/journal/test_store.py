@@ -12,8 +12,9 @@ import pytest
 
 from ptttool.errors import InputError
 from ptttool.machine.discovery import list_devices
+from ptttool.machine.sources.files import FolderFiles
 from ptttool.machine.sources.recorded import RecordedSource
-from ptttool.machine.sources.tree import FolderFiles, TreeSource
+from ptttool.machine.sources.tree import TreeSource
 from ptttool.tune.budget import MAX_JOURNAL_BYTES
 from ptttool.tune.driver import set_attributes
 from ptttool.tune.journal import records, store

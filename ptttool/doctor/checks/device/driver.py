@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ptttool.doctor.contract import Finding, check, failed, ok, unknown, warning
 from ptttool.doctor.facts import Facts
-from ptttool.machine.model import PciFunction
-from ptttool.machine.unusable.without_driver import DRIVER, explain_absence
+from ptttool.machine.unusable.without_driver import DRIVER, explain_absence, functions_without_driver
+from ptttool.pci import PciAddress
 from ptttool.wording import counted, in_words
 
 _LOAD = f"modprobe {DRIVER}"
@@ -25,10 +25,10 @@ def driver(facts: Facts) -> Iterator[Finding]:
         fix = _fix(facts, absence.code)
         yield failed(absence.code, absence.message, fix=fix, details=absence.details, hint=absence.hint)
         return
-    left = [one for one in facts.functions if one.driver is None and one.address not in {device.pci for device in devices}]
+    left = functions_without_driver(facts.machine.functions, devices)
     known = all(device.pci is not None for device in devices)
     if left and known:
-        addresses = [str(one.address) for one in left]
+        addresses = [str(address) for address in left]
         yield warning(
             "not-bound",
             f"{in_words(addresses)} {'is' if len(left) == 1 else 'are'} bound to no driver; {counted(len(devices), 'device')} can be used",
@@ -44,8 +44,8 @@ def _fix(facts: Facts, code: str) -> str | None:
     """Return the command for a cause; None where another check has it."""
     if code == "iommu-translates":
         return None
-    return _bind(facts.functions) if code == "not-bound" else _LOAD
+    return _bind([one.address for one in facts.functions]) if code == "not-bound" else _LOAD
 
 
-def _bind(functions: tuple[PciFunction, ...] | list[PciFunction]) -> str:
-    return "; ".join(f"echo {one.address} > /sys/bus/pci/drivers/{DRIVER}/bind" for one in functions)
+def _bind(functions: Iterable[PciAddress]) -> str:
+    return "; ".join(f"echo {address} > /sys/bus/pci/drivers/{DRIVER}/bind" for address in functions)

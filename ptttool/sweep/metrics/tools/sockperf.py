@@ -9,33 +9,31 @@ from ptttool.sweep.metrics.contract import TOOLS, Better, Known, MetricError, Ou
 from ptttool.sweep.metrics.quantities import NUMBER
 
 PERCENTILES = {f"latency.p{one}": one for one in ("25", "50", "75", "90", "99", "99.9", "99.99", "99.999")}
-_PATTERNS = {
-    "latency.mean": rf"Summary: (?:Latency|Round trip) is ({NUMBER}) usec",
-    "latency.max": rf"<MAX> observation = +({NUMBER})",
-    "rate": rf"Summary: Message Rate is ({NUMBER}) \[msg/sec\]",
-    "bandwidth": rf"Summary: BandWidth is {NUMBER} MBps \(({NUMBER}) Mbps\)",
-    "dropped": r"# dropped messages = ([0-9]+)",
-} | {name: rf"percentile {float(one):.3f} = +({NUMBER})" for name, one in PERCENTILES.items()}
+# Each metric, and what it is found by.
+_METRICS = {
+    "latency.mean": (Known("us", Better.LOWER, "mean latency"), rf"Summary: (?:Latency|Round trip) is ({NUMBER}) usec"),
+    "latency.max": (Known("us", Better.LOWER, "largest latency"), rf"<MAX> observation = +({NUMBER})"),
+    **{
+        name: (Known("us", Better.LOWER, f"{one} % percentile of the latency"), rf"percentile {float(one):.3f} = +({NUMBER})")
+        for name, one in PERCENTILES.items()
+    },
+    "rate": (Known("1/s", Better.HIGHER, "messages per second"), rf"Summary: Message Rate is ({NUMBER}) \[msg/sec\]"),
+    "bandwidth": (Known("Mbit/s", Better.HIGHER, "bandwidth"), rf"Summary: BandWidth is {NUMBER} MBps \(({NUMBER}) Mbps\)"),
+    "dropped": (Known("messages", Better.LOWER, "dropped messages"), r"# dropped messages = ([0-9]+)"),
+}
 
 
 class Sockperf(Tool):
     """sockperf, the client's output."""
 
     name: ClassVar[str] = "sockperf"
-    metrics: ClassVar = {
-        "latency.mean": Known("us", Better.LOWER, "mean latency"),
-        "latency.max": Known("us", Better.LOWER, "largest latency"),
-        **{name: Known("us", Better.LOWER, f"{one} % percentile of the latency") for name, one in PERCENTILES.items()},
-        "rate": Known("1/s", Better.HIGHER, "messages per second"),
-        "bandwidth": Known("Mbit/s", Better.HIGHER, "bandwidth"),
-        "dropped": Known("messages", Better.LOWER, "dropped messages"),
-    }
+    metrics: ClassVar = {name: known for name, (known, _) in _METRICS.items()}
 
     def read(self, output: Output, metric: str) -> float:
         """Return a metric."""
         if "sockperf" not in output.text:
             raise MetricError("no-metric", "the output is not sockperf's")
-        found = re.findall(_PATTERNS[metric], output.text)
+        found = re.findall(_METRICS[metric][1], output.text)
         if not found:
             raise MetricError("no-metric", f"sockperf printed no {metric}")
         if len(found) > 1:
