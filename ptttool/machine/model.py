@@ -251,6 +251,16 @@ class PciFunction(Struct, frozen=True):
     iommu: str | None = None
     physical: PciAddress | None = None
 
+    @property
+    def called(self) -> str:
+        """What the kernel calls what is on it, such as ``nvme0``; else what it is in words."""
+        return ", ".join(self.kernel_names) or self.name
+
+    @property
+    def names(self) -> str:
+        """The kernel's names, and what it is in words."""
+        return "  ".join(filter(None, (", ".join(self.kernel_names), self.name)))
+
 
 class PciFunctions(dict[PciAddress, PciFunction]):
     """PCI functions by address; in JSON a list, or null where there are none."""

@@ -27,8 +27,6 @@ def names_of(machine: Machine | None) -> Names:
     def name(identity: str) -> str:
         address = PciAddress.try_parse(identity)
         function = None if address is None else functions.get(address.routing_id)
-        if function is None:
-            return identity
-        return ", ".join(function.kernel_names) or function.name or identity
+        return identity if function is None else function.called or identity
 
     return name

@@ -11,7 +11,7 @@ import typer
 from ptttool.capture.event.terms import Format
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.terminal.talk import note, print_json, print_labelled
+from ptttool.cli.terminal.talk import note, print_facts, print_json
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError, DeviceError, InputError, MissingPackageError
 from ptttool.wording import in_words
@@ -68,8 +68,7 @@ def explain_command(
         return
     if subject.machine is None:
         note("no machine to look at: names and the driver's list of filters are not known (--sysfs and --demo give one)")
-    for label, text in _lines(subject):
-        print_labelled(label, text)
+    print_facts(_lines(subject))
 
 
 def _machine(sysfs: Path | None, demo: bool, *, local: bool) -> Machine | None:

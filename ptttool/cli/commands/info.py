@@ -71,7 +71,7 @@ def info(
 def _series(path: str, *, json: bool) -> None:
     """Show the runs of a series, and what is missing of it."""
     from ptttool.capture.series.manifest import load, problems_of
-    from ptttool.cli.views.planned.series import print_series
+    from ptttool.cli.views.recording import print_series
 
     series = load(path)
     if json:

@@ -68,7 +68,7 @@ def plan(
     it is the most there can be, and no measurement.
     """
     from ptttool.api.planning import plan_for
-    from ptttool.cli.views.planned.plan import print_plan
+    from ptttool.cli.views.plan import print_plan
     from ptttool.errors import UsageError
     from ptttool.machine.discovery import open_source, require_machine
 

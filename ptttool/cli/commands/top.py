@@ -108,7 +108,7 @@ def _only_port(machine: Machine) -> str:
 
 def _one_by_one(taken: Iterator[Sample], *, json: bool) -> None:
     """Print samples as they come; Ctrl-C ends them."""
-    from ptttool.cli.views.top.lines import sample_lines
+    from ptttool.cli.views.top.columns import sample_lines
 
     width = shutil.get_terminal_size((_WIDE, 24)).columns if sys.stdout.isatty() else _WIDE
     is_first = True

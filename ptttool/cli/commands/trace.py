@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from ptttool.capture.event.choose import ChosenEvent, EventOptions
     from ptttool.capture.keep import Recorded
     from ptttool.capture.plan import Plan
+    from ptttool.cli.views.trace_report import Reporting
     from ptttool.planner.check import PlanCheck
     from ptttool.planner.plan import CapturePlan
     from ptttool.planner.runs import Run
@@ -182,11 +182,9 @@ def trace(
     if dry_run:
         _print_commands(plans, json=json)
         return
-    job = _Job(decode, json, verbose, fail_on_loss, runs, whole)
-    if len(plans) > 1:
-        job.series(plans, names, output)
-    else:
-        job.one(plans[0])
+    from ptttool.cli.views.trace_report import Reporting
+
+    _carry_out(plans, runs, whole, output, Reporting(decode, json, fail_on_loss), verbose=verbose)
 
 
 def _planned(
@@ -245,53 +243,38 @@ def _print_commands(plans: Sequence[Plan], *, json: bool) -> None:
         print_json(documents[0] if len(documents) == 1 else DryRunSeriesDocument(tuple(documents)))
 
 
-@dataclass(frozen=True)
-class _Job:
-    """How the command records and reports."""
+def _carry_out(
+    plans: Sequence[Plan], runs: Sequence[Run], whole: CapturePlan | None, output: Path, how: Reporting, *, verbose: bool
+) -> None:
+    """Record, one run after another, and report what was recorded."""
+    from ptttool.capture.series.record import record_series
+    from ptttool.cli.views.trace_report import report, report_series
+    from ptttool.planner.check import CheckedRun, check_recordings
 
-    decode: bool
-    json: bool
-    verbose: bool
-    fail_on_loss: bool
-    runs: Sequence[Run]
-    plan: CapturePlan | None
+    run_of = {plan.output: run for plan, run in zip(plans, runs, strict=True)}
+    recorded: Sequence[tuple[Plan, Recorded]]
 
-    def one(self, plan: Plan) -> None:
-        """Record once."""
-        from ptttool.cli.views.trace_report import report
+    def record_run(number: int, plan: Plan) -> Recorded:
+        note(f"run {number + 1} of {len(plans)}: {runs[number].name}")
+        return _record(plan, verbose=verbose, json=how.json)
 
-        recorded = _record(plan, verbose=self.verbose, json=self.json)
-        with _reader_may_be_gone(recorded.stopped_by):
-            checks = self._checks([(self.runs[0], plan, recorded)])
-            report(plan, recorded, decode=self.decode, json=self.json, fail_on_loss=self.fail_on_loss, checks=checks)
-            sys.stdout.flush()
-
-    def series(self, plans: Sequence[Plan], names: Sequence[str], output: Path) -> None:
-        """Record runs one after another."""
-        from ptttool.capture.series.record import record_series
-        from ptttool.cli.views.trace_report import report_series
-
-        def record_run(number: int, plan: Plan) -> Recorded:
-            note(f"run {number + 1} of {len(plans)}: {names[number]}")
-            return _record(plan, verbose=self.verbose, json=self.json)
-
-        asked = () if self.plan is None else self.plan.purposes
-        done = record_series(plans, names, output, record_run, purposes=asked, report=print_diagnostic)
-        by_output = {plan.output: run for plan, run in zip(plans, self.runs, strict=True)}
-        with _reader_may_be_gone(done.stopped_by):
-            checks = self._checks([(by_output[plan.output], plan, recorded) for plan, recorded in done.recorded])
-            report_series(done, decode=self.decode, json=self.json, fail_on_loss=self.fail_on_loss, checks=checks)
-            sys.stdout.flush()
-
-    def _checks(self, recorded: Sequence[tuple[Run, Plan, Recorded]]) -> Callable[[], Sequence[PlanCheck]] | None:
-        """Return what looks whether the recordings hold what was planned; None without a plan."""
-        if self.plan is None:
+    def checks() -> tuple[PlanCheck, ...] | None:
+        if whole is None:
             return None
-        from ptttool.planner.check import CheckedRun, check_recordings
+        checked = [CheckedRun(run_of[plan.output], one.path, plan.machine) for plan, one in recorded]
+        return tuple(check_recordings(whole.purposes, whole.wanted, checked))
 
-        plan = self.plan
-        runs = [CheckedRun(run, one.path, planned.machine) for run, planned, one in recorded]
-        return lambda: check_recordings(plan.purposes, plan.wanted, runs)
+    if len(plans) == 1:
+        one = _record(plans[0], verbose=verbose, json=how.json)
+        recorded = [(plans[0], one)]
+        with _reader_may_be_gone(one.stopped_by):
+            report(plans[0], one, how, checks)
+    else:
+        purposes = () if whole is None else whole.purposes
+        done = record_series(plans, [run.name for run in runs], output, record_run, purposes=purposes, report=print_diagnostic)
+        recorded = done.recorded
+        with _reader_may_be_gone(done.stopped_by):
+            report_series(done, how, checks)
 
 
 @contextmanager
@@ -299,6 +282,7 @@ def _reader_may_be_gone(stopped_by: str | None) -> Iterator[None]:
     """Take it for the end of the report where the terminal is gone that ended the recording: the recording is good."""
     try:
         yield
+        sys.stdout.flush()
     except OSError as error:
         if stopped_by != "SIGHUP" or error.errno != errno.EIO:
             raise

@@ -126,9 +126,8 @@ def _functions(functions: Iterable[PciFunction]) -> Values:
         for name in function.kernel_names:
             yield name, f"{function.address} {function.name}"
     for function in functions:
-        text = ", ".join(function.kernel_names) or function.name
-        yield str(function.address), text
-        yield function.address.short, text
+        yield str(function.address), function.called
+        yield function.address.short, function.called
 
 
 def _ports(asked: Asked) -> Values:

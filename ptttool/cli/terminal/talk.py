@@ -161,6 +161,12 @@ def print_labelled(label: str, text: str, at: int = _TEXT_AT) -> None:
     print_line(f"{shown}{line}".rstrip())
 
 
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Write labels with their texts to standard output."""
+    for label, text in facts:
+        print_labelled(label, text)
+
+
 class PrintedError(Exception):
     """An error that is already part of the command's JSON output, so no second document is printed."""
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from ptttool.cli.terminal.talk import note, plain_table
 from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.cpus import format_cpus
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, Machine, PciFunction, PttDevice
+from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PciFunction, PttDevice
 from ptttool.machine.topology import UNKNOWN, all_diagnostics, device_groups, endpoints_behind, link_words, port_link, words_behind
 from ptttool.pci import PciAddress
 from ptttool.wording import clean, in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rich.table import Table
     from rich.tree import Tree
@@ -124,29 +124,21 @@ def device_details(machine: Machine, device: PttDevice, *, verbose: bool = False
         "Tune attributes",
         (f"{attribute.name} {_text(attribute.problem if attribute.value is None else attribute.value)}" for attribute in device.tune),
     )
-    facts += _listed("Root ports", (_port_line(machine, one.address) for one in device.root_ports))
-    facts += _listed("Requesters", (f"{one.address}  {_who(machine, one)}" for one in device.requesters))
+    ports = []
+    for port in (one.address for one in device.root_ports):
+        drivers = _drivers(machine, port)
+        ports.append(f"{port}  {port_link(machine, port)}  {words_behind(machine, port)}{f'  driver {drivers}' if drivers else ''}")
+    facts += _listed("Root ports", ports)
+    functions = [(one.address, machine.functions.get(one.address)) for one in device.requesters]
+    facts += _listed("Requesters", (f"{address}  {UNKNOWN if one is None else one.called}" for address, one in functions))
     for name, value in facts:
         table.add_row(name, value)
     return table
 
 
-def _port_line(machine: Machine, port: PciAddress) -> str:
-    """Describe a root port: address, link, what is behind it with its drivers."""
-    drivers = _drivers(machine, port)
-    return f"{port}  {port_link(machine, port)}  {words_behind(machine, port)}{f'  driver {drivers}' if drivers else ''}"
-
-
-def _listed(name: str, values: Iterator[str]) -> list[tuple[str, str]]:
+def _listed(name: str, values: Iterable[str]) -> list[tuple[str, str]]:
     lines = [clean(value) for value in values] or ["none"]
     return [(name, lines[0]), *(("", line) for line in lines[1:])]
-
-
-def _who(machine: Machine, one: Filter) -> str:
-    function = machine.functions.get(one.address)
-    if function is None:
-        return UNKNOWN
-    return ", ".join(function.kernel_names) or function.name
 
 
 def device_tree(machine: Machine) -> list[Tree]:
@@ -156,7 +148,11 @@ def device_tree(machine: Machine) -> list[Tree]:
     trees = []
     children = machine.children
     for group in device_groups(machine):
-        tree = Tree("\n".join(_title(device) for device in group) + ("" if group[0].ports_known else f"\n({PORTS_UNKNOWN})"))
+        titles = []
+        for device in group:
+            facts = (("PCI", device.pci), ("NUMA node", device.numa_node), ("CPUs", cpu_text(device)))
+            titles.append(f"{clean(device.name)}  {', '.join(f'{name} {_text(value)}' for name, value in facts)}")
+        tree = Tree("\n".join(titles) + ("" if group[0].ports_known else f"\n({PORTS_UNKNOWN})"))
         for one in group[0].root_ports:
             function = machine.functions.get(one.address)
             if function is None:
@@ -176,22 +172,15 @@ def cpu_text(device: PttDevice) -> str:
     return format_cpus(device.cpus) or UNKNOWN
 
 
-def _title(device: PttDevice) -> str:
-    facts = (("PCI", device.pci), ("NUMA node", device.numa_node), ("CPUs", cpu_text(device)))
-    return f"{clean(device.name)}  {', '.join(f'{name} {_text(value)}' for name, value in facts)}"
-
-
 def _branch(
     machine: Machine, children: Mapping[PciAddress, list[PciFunction]], tree: Tree, function: PciFunction, seen: set[PciAddress]
 ) -> None:
-    names = ", ".join(function.kernel_names)
-    lines = [f"{function.address}  {names}  {function.name}" if names else f"{function.address}  {function.name}"]
+    lines = [f"{function.address}  {function.names}"]
     link = link_words(machine, function)
     below = [child for child in children.get(function.address, []) if child.address not in seen and len(seen) <= MAX_BUSES_ABOVE]
     empty = "nothing behind it" if not below and function.secondary is not None else None
-    facts = [fact for fact in (link, empty) if fact]
-    if facts:
-        lines.append("; ".join(facts))
+    if link or empty:
+        lines.append("; ".join(filter(None, (link, empty))))
     branch = tree.add("\n".join(clean(line) for line in lines))
     for child in below:
         _branch(machine, children, branch, child, seen | {child.address})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ptttool.api.recording import traced_part
 from ptttool.capture.event.explain import explain, traced_text
 from ptttool.capture.names import sidecar_path
-from ptttool.cli.terminal.talk import console, plain_table, print_labelled
+from ptttool.cli.terminal.talk import console, plain_table, print_facts, print_labelled
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ptttool.analyses.summary import TlpSummary
     from ptttool.api.recording import OpenRecording
     from ptttool.capture.event.decode import Explanation
+    from ptttool.capture.series.manifest import Series
     from ptttool.machine.model import Machine
     from ptttool.pipeline.summary import RecordingSummary
     from ptttool.recording.cs_etm import CsEtm
@@ -40,12 +41,10 @@ def print_summary(
     out = console()
     explanation = None if summary.config is None else explain(summary.config, pmu=recording.device, machine=machine)
     if not counts_alone:
-        for label, text in _facts(summary, recording, machine, explanation):
-            print_labelled(label, text)
+        print_facts(_facts(summary, recording, machine, explanation))
         out.print()
         signs = list(_signs(summary))
-        for label, text in signs:
-            print_labelled(label, text)
+        print_facts(signs)
         if signs:
             out.print()
     if summary.tlps is not None:
@@ -58,8 +57,7 @@ def print_summary(
     remarks = [] if counts_alone else list(_remarks(summary))
     if remarks:
         out.print()
-    for label, text in remarks:
-        print_labelled(label, text)
+    print_facts(remarks)
 
 
 def _print_tlps(summary: RecordingSummary, tlps: TlpSummary, machine: Machine | None, requesters: int) -> None:
@@ -84,11 +82,10 @@ def _print_tlps(summary: RecordingSummary, tlps: TlpSummary, machine: Machine | 
     out.print(flow_table(tlps, out.width))
     out.print()
     out.print(requester_table(tlps, machine, out.width, requesters))
-    remarks = list(remarks_on(tlps, machine, () if summary.explanation is None else summary.explanation.types))
+    remarks = [("note", one) for one in remarks_on(tlps, machine, () if summary.explanation is None else summary.explanation.types)]
     if remarks:
         out.print()
-    for remark in remarks:
-        print_labelled("note", remark)
+    print_facts(remarks)
 
 
 def _in_bytes(size: int) -> str:
@@ -212,3 +209,16 @@ def _format(summary: RecordingSummary, recording: OpenRecording) -> Iterator[tup
     else:
         agreement = "the data could be either" if findings["undecided_payloads"] else "the data agree"
     yield "format", f"{' and '.join(summary.formats)} ({origin}; {agreement})"
+
+
+def print_series(path: str, series: Series) -> None:
+    """Print the runs of a series on standard output."""
+    print_labelled("series", f"{path}: runs one after another; no transaction is matched across them")
+    if series.purposes:
+        print_labelled("for", ", ".join(series.purposes))
+    out = console()
+    out.print()
+    table = plain_table(("Run", "Traces", "State", "Recording"), right=("Run",))
+    for number, run in enumerate(series.runs, 1):
+        table.add_row(str(number), *(clean(text) for text in (run.name, run.state, run.file)))
+    out.print(table)

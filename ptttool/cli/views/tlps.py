@@ -101,18 +101,13 @@ def name_of(machine: Machine | None, requester: str) -> str:
     if machine is None or address is None:
         return ""
     function = functions_by_id(machine).get(address.routing_id)
-    if function is None:
-        return ""
-    return "  ".join(part for part in (", ".join(function.kernel_names), function.name) if part)
+    return "" if function is None else function.names
 
 
 def remarks_on(summary: TlpSummary, machine: Machine | None, types: Collection[str] = ()) -> Iterator[str]:
     """Yield what the tables mean: of inbound writes, of unknown directions. ``types``: those that were traced, where that is known."""
-    written = {}
-    for requester in summary.requesters:
-        address = PciAddress.try_parse(requester.requester)
-        if address is not None:
-            written[address.routing_id] = requester.written_bytes
+    addresses = ((PciAddress.try_parse(one.requester), one) for one in summary.requesters)
+    written = {address.routing_id: one.written_bytes for address, one in addresses if address is not None}
     for sentence in sentences_on_writes(written, machine):
         yield clean(sentence)
     if types and "p" not in types:

@@ -18,7 +18,6 @@ from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
 from ptttool.capture.series.manifest import SeriesRun
 from ptttool.capture.series.record import RecordedSeries
-from ptttool.capture.sidecar import TracedCommand
 from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, print_json, print_line, warn
 from ptttool.cli.views.recording import print_summary
 from ptttool.cli.views.recording_line import mebibytes
@@ -94,26 +93,30 @@ class TraceSeriesDocument(Struct, frozen=True):
     error: ErrorBody | None = None
 
 
-Checks = Callable[[], Sequence[PlanCheck]]
-
-
-def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_loss: bool = False, checks: Checks | None = None) -> None:
-    """Print what was recorded.
+class Reporting(Struct, frozen=True):
+    """How recordings are reported.
 
     Parameters
     ----------
-    plan : Plan
-        What was to be recorded.
-    recorded : Recorded
-        The recording.
     decode : bool
-        Sum it up.
+        Sum them up.
     json : bool
         Print a document.
     fail_on_loss : bool
         A recording with a sign of loss is a failure.
-    checks : Callable or None
-        Looks for what the recording was planned for.
+    """
+
+    decode: bool
+    json: bool
+    fail_on_loss: bool
+
+
+Checks = Callable[[], tuple[PlanCheck, ...] | None]
+"""Looks for what recordings were planned for; None where there was no plan."""
+
+
+def report(plan: Plan, recorded: Recorded, how: Reporting, checks: Checks) -> None:
+    """Print what was recorded.
 
     Raises
     ------
@@ -123,10 +126,10 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_
         The recording has TLPs that its event cannot have traced, or lacks those that it was planned for; it is reported as any other, and
         the file stays.
     LossError
-        With ``fail_on_loss``: something is missing from the recording; it is reported as any other, and the file stays.
+        A loss is a failure, and something is missing from the recording; it is reported as any other, and the file stays.
     """
-    document, failure = _one(plan, recorded, decode=decode, json=json, fail_on_loss=fail_on_loss)
-    found = None if checks is None else tuple(checks())
+    document, failure = _one(plan, recorded, how)
+    found = checks()
     failure = failure or not_in_recording(found or ())
     if document is not None:
         print_json(replace(document, checks=found, error=None if failure is None else ErrorBody.of(failure)))
@@ -136,7 +139,7 @@ def report(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_
         raise failure if document is None else PrintedError(failure)
 
 
-def report_series(done: RecordedSeries, *, decode: bool, json: bool, fail_on_loss: bool = False, checks: Checks | None = None) -> None:
+def report_series(done: RecordedSeries, how: Reporting, checks: Checks) -> None:
     """Print what the runs of a series recorded, and what is missing.
 
     Raises
@@ -148,34 +151,34 @@ def report_series(done: RecordedSeries, *, decode: bool, json: bool, fail_on_los
     empty: list[EmptyTraceError] = []
     failure: PtttoolError | None = None
     for plan, recorded in done.recorded:
-        if not json:
+        if not how.json:
             print_line(clean(f"{recorded.path.name}: {plan.chosen.built.event}"))
         try:
-            document, wrong = _one(plan, recorded, decode=decode, json=json, fail_on_loss=fail_on_loss)
+            document, wrong = _one(plan, recorded, how)
         except EmptyTraceError as error:
             empty.append(error)
             warn(clean(error.message))
             continue
         finally:
-            if not json:
+            if not how.json:
                 print_line("")
         documents += [] if document is None else [document]
         failure = failure or wrong
     for found in done.diagnostics:
         print_diagnostic(found)
-    checked = None if checks is None else tuple(checks())
-    if not json:
+    checked = checks()
+    if not how.json:
         _print_checks(checked or ())
         path = shlex.quote(clean(str(done.path)))
         note(f"the runs are in {path}: ptttool analyze NAME {path} reads them together; they were recorded one after another")
     if len(empty) == len(done.recorded):
         failure = failure or empty[0]
     failure = done.failure or _interrupted(done) or failure or not_in_recording(checked or ())
-    if json:
+    if how.json:
         said, why = tuple(done.diagnostics), None if failure is None else ErrorBody.of(failure)
         print_json(TraceSeriesDocument(str(done.path), done.series.runs, tuple(documents), said, done.stopped_by, checked, why))
     if failure is not None:
-        raise PrintedError(failure) if json else failure
+        raise PrintedError(failure) if how.json else failure
 
 
 def _interrupted(done: RecordedSeries) -> InterruptedByUserError | None:
@@ -193,9 +196,9 @@ def _print_checks(checks: Sequence[PlanCheck]) -> None:
         print_diagnostic(Diagnostic(check.severity, check.code, check.message))
 
 
-def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_loss: bool) -> tuple[TraceDocument | None, PerfError | None]:
+def _one(plan: Plan, recorded: Recorded, how: Reporting) -> tuple[TraceDocument | None, PerfError | None]:
     """Print a recording, or return its document; and the error where it is not what was asked for, or not all of it."""
-    if not json:
+    if not how.json:
         for found in _ending(recorded):
             print_diagnostic(found)
     with Recording(Request(str(recorded.path))) as recording:
@@ -208,21 +211,21 @@ def _one(plan: Plan, recorded: Recorded, *, decode: bool, json: bool, fail_on_lo
         try:
             refuse_empty(plan, recorded, summary, recording.contents)
         except EmptyTraceError as error:
-            for cause in () if json else error.details["causes"]:
+            for cause in () if how.json else error.details["causes"]:
                 note(f"possible: {clean(cause)}")
             raise
         failure: PerfError | None = not_as_asked(recorded, summary)
-        if failure is None and fail_on_loss:
+        if failure is None and how.fail_on_loss:
             failure = lost(recorded, summary)
-        if json:
+        if how.json:
             asked = PlanBody.of_plan(plan, (*plan.chosen.diagnostics, *recorded.diagnostics))
-            return TraceDocument(asked, recorded, summary if decode else None, summary.signs_of_loss), failure
+            return TraceDocument(asked, recorded, summary if how.decode else None, summary.signs_of_loss), failure
         for sign in summary.signs_of_loss:  # above all numbers
             if failure is None or sign.code != failure.code:
                 print_diagnostic(sign)
             for cause in causes_of(sign):
                 note(f"possible: {clean(cause)}")
-        if decode:
+        if how.decode:
             print_summary(summary, recording, plan.machine, counts_alone=True)
         for diagnostic in summary.diagnostics:
             warn(clean(diagnostic.message))
@@ -240,11 +243,9 @@ def _ending(recorded: Recorded) -> Iterator[Diagnostic]:
         after = "" if recorded.elapsed is None else f" after {recorded.elapsed:.3g} s"
         message = f"stopped by {recorded.stopped_by}{after}; the recording is complete"
         yield Diagnostic(Severity.INFO, "stopped", message)
-    if recorded.traced is not None:
-        yield from _command_ending(recorded.traced)
-
-
-def _command_ending(traced: TracedCommand) -> Iterator[Diagnostic]:
+    traced = recorded.traced
+    if traced is None:
+        return
     if traced.signal is not None and not traced.stopped:
         yield Diagnostic(Severity.WARNING, "command-killed", f"the command was killed ({traced.signal}); the recording is complete")
     elif traced.exit:

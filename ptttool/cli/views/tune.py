@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ptttool.cli.terminal.talk import console, note, plain_table, print_line, print_wrapped
-from ptttool.machine.model import Machine, PciFunction, PttDevice
+from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import UNKNOWN, endpoints_behind, words_behind
 from ptttool.tune.attributes import meaning
@@ -23,11 +23,13 @@ def print_readings(machine: Machine, device: PttDevice, readings: Sequence[Readi
     """Print a device's attributes, then the root ports they act on."""
     print_line(clean(device.name))
     if readings:
-        problems = any(reading.error is not None for reading in readings)
-        heads = ("Attribute", "Value", "Meaning", *(["Why there is no value"] if problems else []))
-        rows = [
-            (r.attribute, value_text(r.value), meaning(r.attribute) or "", *([_problem(device, r)] if problems else [])) for r in readings
-        ]
+        heads = ["Attribute", "Value", "Meaning"]
+        rows = [[one.attribute, value_text(one.value), meaning(one.attribute) or ""] for one in readings]
+        if any(one.error is not None for one in readings):
+            heads.append("Why there is no value")
+            for row, one in zip(rows, readings, strict=True):
+                # The attribute's name is in the same row.
+                row.append("" if one.error is None else one.error.message.removeprefix(f"{device.name}/{one.attribute}: "))
         print_table(heads, rows)
     else:
         print_line("no tune attributes")
@@ -38,7 +40,7 @@ def print_readings(machine: Machine, device: PttDevice, readings: Sequence[Readi
         return
     ports: list[tuple[str, str]] = []
     for port in device.root_ports:
-        behind = [_function_words(function) for function in endpoints_behind(machine, port.address)]
+        behind = [f"{function.address}  {function.names}" for function in endpoints_behind(machine, port.address)]
         behind = behind or [words_behind(machine, port.address)]
         ports += [(str(port.address) if not line else "", words) for line, words in enumerate(behind)]
     print_table(("Root port", "Behind it"), ports)
@@ -70,26 +72,19 @@ def print_applied(plan: TunePlan) -> None:
 
 def print_rows(diff: ProfileDiff, *, every: bool) -> None:
     """Print a profile beside the machine, or beside another profile: what differs first, the rest only if ``every`` is true."""
-    rows, absent = diff.rows, value_text(None) if diff.other is None else ""
+    rows, absent = diff.rows, UNKNOWN if diff.other is None else ""
     same = [row for row in rows if row.state is RowState.SAME]
     shown = [row for row in rows if row.state is not RowState.SAME] + (same if every else [])
     if shown:
-        print_table(
-            ("PTT device", "Attribute", *map(clean, diff.heads), "Result"),
-            [
-                (
-                    row.device,
-                    row.attribute or "(none)",
-                    *(absent if each is None else value_text(each) for each in (row.profile, row.machine)),
-                    row.state,
-                )
-                for row in shown
-            ],
-        )
+        cells = []
+        for row in shown:
+            values = (absent if each is None else str(each) for each in (row.profile, row.machine))
+            cells.append((row.device, row.attribute or "(none)", *values, row.state))
+        print_table(("PTT device", "Attribute", *map(clean, diff.heads), "Result"), cells)
     if same and not every:
         which = "all" if len(same) == len(rows) else f"{len(same)} of"
         whose = "the profile's values" if diff.other is None else "the same value in both"
-        note(f"{which} {counted(len(rows), 'tune attribute')} {_have(len(same))} {whose}: --all shows them")
+        note(f"{which} {counted(len(rows), 'tune attribute')} {'has' if len(same) == 1 else 'have'} {whose}: --all shows them")
     elif not rows:
         note("the profile names no tune attribute")
 
@@ -164,22 +159,9 @@ def _undo_command(source: Source, plan: TunePlan, journal: bool) -> str:
     return clean("; ".join(f"ptttool tune set{where} {device} {' '.join(values)}" for device, values in old.items()))
 
 
-def _have(number: int) -> str:
-    return "has" if number == 1 else "have"
-
-
 def _reach(device: PttDevice) -> str:
     """Describe which root ports a device's attributes act on; the list of ports follows."""
     if not device.root_ports:
         return "no root port belongs to its PCIe core" if device.ports_known else "which root ports belong to its PCIe core is unknown"
     which = "" if device.ports_known else ", which can be any of these (the kernel does not say which)"
     return f"a tune attribute acts on all root ports of the PCIe core{which}"
-
-
-def _problem(device: PttDevice, reading: Reading) -> str:
-    """Return the error without the attribute's name, which is in the same row."""
-    return "" if reading.error is None else reading.error.message.removeprefix(f"{device.name}/{reading.attribute}: ")
-
-
-def _function_words(function: PciFunction) -> str:
-    return "  ".join(filter(None, [str(function.address), ", ".join(function.kernel_names), function.name]))

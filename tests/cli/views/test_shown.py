@@ -10,11 +10,10 @@ import pytest
 from rich.cells import cell_len
 
 from ptttool.analyses.shown import Column, Facts, Histogram, Note, Part, Series, Table, Timeline, Unit, text_column
-from ptttool.cli.views.shown.histogram import bar_text, histogram_lines
 from ptttool.cli.views.shown.medium import Medium, standard_output
 from ptttool.cli.views.shown.parts import print_parts
+from ptttool.cli.views.shown.pictures import bar_text, histogram_lines, timeline_lines
 from ptttool.cli.views.shown.table import fitting
-from ptttool.cli.views.shown.timeline import timeline_lines
 from ptttool.diagnostics import Severity
 
 COLUMNS = (text_column("Requester"), text_column("Name", 3), Column("TLPs"), Column("P", weight=2), Column("Bytes"))

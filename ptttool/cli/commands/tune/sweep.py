@@ -143,9 +143,7 @@ def sweep(
     direction are known; for others, higher is better unless --minimize is given.
     """
     from ptttool.api.sweep import plan_sweep, sweep_options, sweep_tune_attributes
-    from ptttool.cli.views.sweep.findings import print_result
-    from ptttool.cli.views.sweep.plan import plan_lines, print_plan
-    from ptttool.cli.views.sweep.progress import progress_of_sweep
+    from ptttool.cli.views.sweep import plan_lines, print_plan, print_result, progress_of_sweep
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.machine.resolve import find_device
     from ptttool.sweep.design import DesignKind

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from ptttool.analyses.drawing.pieces import table_of, timeline_title, with_common_unit
 from ptttool.analyses.shown import Facts, Histogram, Note, Part, Table, Timeline
 from ptttool.cli.terminal.talk import console, print_labelled, print_line
-from ptttool.cli.views.shown.histogram import histogram_lines
 from ptttool.cli.views.shown.medium import Medium
+from ptttool.cli.views.shown.pictures import histogram_lines, timeline_lines
 from ptttool.cli.views.shown.table import print_table
-from ptttool.cli.views.shown.timeline import timeline_lines
 from ptttool.diagnostics import Severity
 from ptttool.wording import clean
 

@@ -1,9 +1,9 @@
-"""The columns of ``ptttool top``: what they show, what they are sorted by, and which of them a narrow terminal leaves out."""
+"""The columns of ``ptttool top``: what they show, what they are sorted by, which of them a narrow terminal leaves out; samples as lines."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ptttool.api.live import Sample, SampleRow
@@ -157,3 +157,27 @@ def summary(sample: Sample, width: int) -> list[str]:
         lines.append("errors: " + ", ".join(f"{one.kind} {one.count}" for one in sample.errors))
     lines += [f"{one.severity}: {clean(one.message)}" for one in sample.loss]
     return lines
+
+
+def sample_lines(sample: Sample, width: int) -> Iterator[str]:
+    """Yield the lines of a sample: its summary, and a table that fits into so many cells.
+
+    Parameters
+    ----------
+    sample : Sample
+        The sample.
+    width : int
+        Cells of a line.
+    """
+    yield from summary(sample, width)
+    columns = columns_of(sample)
+    numbers = fitting(width, columns=columns)
+    shown = [columns[number] for number in numbers]
+    yield _line([column.title.rjust(column.width) if column.is_number else column.title.ljust(column.width) for column in shown])
+    for row in ordered(sample.rows, SORTED_BY, backwards=False, wanted="", columns=columns):
+        cells = zip(shown, texts(row, numbers, columns), strict=True)
+        yield _line([text.rjust(column.width) if column.is_number else text.ljust(column.width) for column, text in cells])
+
+
+def _line(cells: list[str]) -> str:
+    return "  ".join(cells).rstrip()

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptttool.capture.event.terms import Flow
-from ptttool.cli.terminal.talk import console, plain_table, print_labelled, print_line, print_wrapped
-from ptttool.planner.plan import CapturePlan, PlannedRun
+from ptttool.cli.terminal.talk import console, plain_table, print_facts, print_labelled, print_line, print_wrapped
+from ptttool.planner.plan import CapturePlan
 from ptttool.wording import clean, counted, in_words
-
-_MIB = 1 << 20
 
 
 def print_plan(plan: CapturePlan) -> None:
     """Print a plan on standard output."""
-    for label, text in _facts(plan):
-        print_labelled(label, text)
+    print_facts(_facts(plan))
     print_line("")
     _print_volumes(plan)
-    for label, text in _notes(plan):
-        print_labelled(label, text)
+    print_facts(_notes(plan))
     print_line("")
     print_line(clean(plan.command_line))
 
@@ -42,21 +38,14 @@ def _facts(plan: CapturePlan) -> Iterator[tuple[str, str]]:
     else:
         yield "link", f"{in_words(rate.links)}: {_rate(rate.bytes_per_second)} in each direction; {sizes}"
     for number, planned in enumerate(plan.runs, 1):
-        yield "run" if len(plan.runs) == 1 else f"run {number}", _run(planned, plan)
-    yield "AUX area", f"{_size(plan.aux_size)}; {_free(plan)}"
-
-
-def _run(planned: PlannedRun, plan: CapturePlan) -> str:
-    run = planned.run
-    text = f"{flow_text(run.flow)}, {run.format.upper()} ({planned.volume.record_bytes} bytes a TLP), {_seconds(plan.seconds)}"
-    if len(plan.purposes) > 1 and planned.purposes:
-        text += f", for {in_words(planned.purposes)}"
-    return f"{text}: {planned.chosen.built.event}"
-
-
-def _free(plan: CapturePlan) -> str:
+        run = planned.run
+        text = f"{flow_text(run.flow)}, {run.format.upper()} ({planned.volume.record_bytes} bytes a TLP), {_seconds(plan.seconds)}"
+        if len(plan.purposes) > 1 and planned.purposes:
+            text += f", for {in_words(planned.purposes)}"
+        yield "run" if len(plan.runs) == 1 else f"run {number}", f"{text}: {planned.chosen.built.event}"
     where = plan.output.absolute().parent
-    return f"free space in {where} is not known" if plan.free is None else f"{_size(plan.free)} are free in {where}"
+    free = f"free space in {where} is not known" if plan.free is None else f"{_size(plan.free)} are free in {where}"
+    yield "AUX area", f"{_size(plan.aux_size)}; {free}"
 
 
 def _print_volumes(plan: CapturePlan) -> None:
@@ -111,22 +100,19 @@ def _seconds(value: float) -> str:
     return f"{value / 86400:,.3g} days" if value < 86400 * 1000 else "years"
 
 
+def _scaled(value: float, *units: tuple[float, str]) -> str:
+    """Format a number in the first unit that it has one of at least, else in the last one."""
+    factor, unit = next((each for each in units if value >= each[0]), units[-1])
+    return f"{value / factor:.3g} {unit}".rstrip()
+
+
 def _count(value: float) -> str:
-    for factor, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if value >= factor:
-            return f"{value / factor:.3g}{unit}"
-    return f"{value:.3g}"
+    return _scaled(value, (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
 
 
 def _rate(value: float) -> str:
-    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
-        if value >= factor:
-            return f"{value / factor:.3g} {unit}"
-    return f"{value:.3g} B/s"
+    return _scaled(value, (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s"))
 
 
 def _size(value: float) -> str:
-    for factor, unit in ((1 << 40, "TiB"), (1 << 30, "GiB")):
-        if value >= factor:
-            return f"{value / factor:.3g} {unit}"
-    return f"{value / _MIB:.3g} MiB"
+    return _scaled(value, (1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"))

@@ -1,1 +1,0 @@
-"""Views of plans, and of the series of runs that they take."""

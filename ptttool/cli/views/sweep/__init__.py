@@ -1,1 +1,0 @@
-"""Show the plan, the progress and the findings of a sweep, for ``ptttool tune sweep``."""
