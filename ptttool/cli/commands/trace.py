@@ -292,7 +292,7 @@ def _reader_may_be_gone(stopped_by: str | None) -> Iterator[None]:
 def _record(plan: Plan, *, verbose: bool, json: bool) -> Recorded:
     """Record with a progress line, and print what perf wrote if ``verbose``."""
     from ptttool.api.capture import record
-    from ptttool.cli.views.recording_line import progress_line
+    from ptttool.cli.terminal.recording_line import progress_line
 
     # With --json, standard output belongs to the document.
     live = plan.device.source is not None and plan.device.source.live

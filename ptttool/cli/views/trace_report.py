@@ -18,9 +18,9 @@ from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
 from ptttool.capture.series.manifest import SeriesRun
 from ptttool.capture.series.record import RecordedSeries
+from ptttool.cli.terminal.recording_line import mebibytes
 from ptttool.cli.terminal.talk import PrintedError, note, print_diagnostic, print_json, print_line, warn
 from ptttool.cli.views.recording import print_summary
-from ptttool.cli.views.recording_line import mebibytes
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import EmptyTraceError, InterruptedByUserError, PerfError, PtttoolError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ptttool.capture.perf.recorder import RecordingProgress
-from ptttool.cli.views.recording_line import progress_line
+from ptttool.cli.terminal.recording_line import progress_line
 
 
 def test_a_terminal_that_takes_nothing_does_not_hold_up_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
