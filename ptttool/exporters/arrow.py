@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from queue import Full, Queue
 from typing import IO, TYPE_CHECKING
 
-from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Writer
+from ptttool.exporters.contract import EXPORTERS, ExportContext, Exporter, Writer
 from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
 
@@ -27,17 +27,9 @@ class Arrow(Exporter):
     is_binary = True
     rows = 1 << 16
 
-    def encoder(self, schema: Schema) -> Encoder:
-        """Return the batches as they are."""
-        return _same
-
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Return a writer with a thread of its own."""
         return ArrowFile(file, schema)
-
-
-def _same(batch: Batch) -> Batch:
-    return batch
 
 
 # Seconds after which to look whether the writer still takes frames.

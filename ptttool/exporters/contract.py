@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, ClassVar, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
@@ -24,8 +25,7 @@ Encoder: TypeAlias = Callable[[Batch], Any]
 """Makes a piece of a file of a batch; the piece can be pickled."""
 
 
-@dataclass(frozen=True)
-class Timing:
+class Timing(Struct, frozen=True):
     """What is said of the Time field of TLPs.
 
     Parameters
@@ -46,8 +46,7 @@ TIME_COLUMNS = (TICKS, SEGMENT)
 """The columns that rows have besides, for exporters with :attr:`Exporter.needs_time`."""
 
 
-@dataclass(frozen=True)
-class ExportContext:
+class ExportContext(Struct, frozen=True):
     """What an exporter may want to know besides the rows.
 
     Parameters
@@ -78,28 +77,30 @@ class ExportContext:
 
     recordings: Sequence[str] = ()
     protocol: str = ""
-    facts: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = {}
     machine: Machine | None = None
     diagnostics: Sequence[Diagnostic] = ()
     width: int | None = None
     layout: str = "columns"
-    extra: Mapping[str, bool] = field(default_factory=dict)
+    extra: Mapping[str, bool] = {}
     timing: Timing = Timing()
     ending: Callable[[], Sequence[Diagnostic]] = tuple
-    names: Mapping[int, str] = field(default_factory=dict)
+    names: Mapping[int, str] = {}
 
 
 class Writer(Protocol):
-    """A file that is being written."""
+    """A file that is being written. To derive from it saves the methods of a format that needs nothing at its end."""
 
     def add(self, piece: Any) -> None:
         """Write what the encoder made of a batch."""
 
     def close(self) -> None:
         """Finish the file, which stays open."""
+        return
 
     def abandon(self) -> None:
         """Let go of everything without finishing the file."""
+        return
 
 
 class Exporter(ABC):
@@ -150,13 +151,17 @@ class Exporter(ABC):
         """Return the columns that are written by default."""
         return schema.usual_names
 
-    @abstractmethod
     def encoder(self, schema: Schema) -> Encoder:
-        """Return what makes pieces of batches with the columns of a schema."""
+        """Return what makes pieces of batches with the columns of a schema. By default a piece is the batch as it is."""
+        return _same
 
     @abstractmethod
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Return what puts pieces together in a file."""
+
+
+def _same(batch: Batch) -> Batch:
+    return batch
 
 
 EXPORTERS: Registry[Exporter] = Registry("output format", "ptttool.exporters", entry_points="ptttool.exporters")
@@ -197,7 +202,7 @@ def write_pieces(writer: Writer, pieces: Iterable[Any]) -> None:
     writer.close()
 
 
-class TextWriter:
+class TextWriter(Writer):
     """A file of lines: pieces are bytes.
 
     Parameters
@@ -215,9 +220,3 @@ class TextWriter:
     def add(self, piece: bytes) -> None:
         """Write whole lines."""
         self._file.write(piece)
-
-    def close(self) -> None:
-        """Nothing follows the last line."""
-
-    def abandon(self) -> None:
-        """Write nothing more: a file of lines has no end of its own."""

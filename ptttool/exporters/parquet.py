@@ -9,7 +9,6 @@ from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Export
 from ptttool.table.schema import Schema
 
 if TYPE_CHECKING:
-    from ptttool.parquet.file import RowGroup
     from ptttool.parquet.pages import Cells
     from ptttool.parquet.schema import Column
     from ptttool.table.batch import Batch
@@ -31,7 +30,17 @@ class Parquet(Exporter):
 
     def encoder(self, schema: Schema) -> Encoder:
         """Return what makes row groups."""
-        return _RowGroups(schema)
+        from ptttool.parquet.file import RowGroup
+        from ptttool.parquet.pages import chunk_of
+
+        columns = columns_of(schema)
+
+        def encode(batch: Batch) -> RowGroup:
+            levels: dict[int, bytes | None] = {}  # columns with values in the same rows share them
+            cells = (_cells(batch.values(column.name), batch.size, levels) for column in columns)
+            return RowGroup(batch.size, tuple(chunk_of(column, cell, batch.size) for column, cell in zip(columns, cells, strict=True)))
+
+        return encode
 
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Return a writer whose footer holds the facts about the recording."""
@@ -74,22 +83,6 @@ def pandas_metadata(schema: Schema, version: str) -> str:
     creator = {"library": "ptttool", "version": version}
     found = {"index_columns": [], "column_indexes": [], "columns": columns, "creator": creator, "pandas_version": None}
     return json.dumps(found, separators=(",", ":"))
-
-
-class _RowGroups:
-    """Makes row groups of batches with the columns of a schema."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-        self._columns = columns_of(schema)
-
-    def __call__(self, batch: Batch) -> RowGroup:
-        from ptttool.parquet.file import RowGroup
-        from ptttool.parquet.pages import chunk_of
-
-        levels: dict[int, bytes | None] = {}  # columns with values in the same rows share them
-        cells = (_cells(batch.values(column.name), batch.size, levels) for column in self._schema)
-        return RowGroup(batch.size, tuple(chunk_of(column, cell, batch.size) for column, cell in zip(self._columns, cells, strict=True)))
 
 
 def _cells(values: Values, size: int, levels: dict[int, bytes | None]) -> Cells:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from ptttool.errors import UsageError
-from ptttool.exporters.contract import EXPORTERS, SEGMENT, Encoder, ExportContext, Exporter, Timing, Writer
+from ptttool.exporters.contract import EXPORTERS, SEGMENT, ExportContext, Exporter, Timing, Writer
 from ptttool.exporters.packets import blocks
 from ptttool.pci import format_id
 from ptttool.table.schema import Schema
@@ -45,10 +45,6 @@ class Pcapng(Exporter):
 
         return COLUMNS
 
-    def encoder(self, schema: Schema) -> Encoder:
-        """Return the batches as they are: packets are made where the file is written."""
-        return _same
-
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Return a writer of blocks.
 
@@ -65,11 +61,7 @@ class Pcapng(Exporter):
         return PcapngFile(file, context)
 
 
-def _same(batch: Batch) -> Batch:
-    return batch
-
-
-class PcapngFile:
+class PcapngFile(Writer):
     """A capture file that is being written.
 
     Parameters
@@ -126,9 +118,6 @@ class PcapngFile:
             options += [blocks.text_option(blocks.COMMENT, remark) for remark in remarks]
             self._file.write(blocks.statistics(number, 0, options))
 
-    def abandon(self) -> None:
-        """Write nothing more: a file without its end is a capture all the same."""
-
     def _write_held(self, comments: Sequence[str] = ()) -> None:
         from ptttool.exporters.packets.records import packets
 
@@ -182,15 +171,9 @@ def _last_segment(batch: Batch) -> int:
 
 def names_text(machine: Machine | None) -> str:
     """Return the names of PCI functions as a text that the dissector reads: ``PCIe TLPs; names: 01:00.0=nvme0 02:00.0=eth1``."""
-    from ptttool.machine.topology import functions_by_id
+    from ptttool.machine.topology import kernel_names_by_id
 
-    if machine is None:
-        return "PCIe TLPs"
-    named = [
-        f"{format_id(routing_id)}={clean(function.kernel_names[0]).replace(' ', '_')}"
-        for routing_id, function in sorted(functions_by_id(machine).items())
-        if function.kernel_names
-    ]
+    named = [f"{format_id(number)}={name.replace(' ', '_')}" for number, name in sorted(kernel_names_by_id(machine).items())]
     left = len(named) - MOST_NAMES
     more = f" and {left} more" if left > 0 else ""
     return f"PCIe TLPs; names: {' '.join(named[:MOST_NAMES])}{more}" if named else "PCIe TLPs"

@@ -51,7 +51,7 @@ LABELS_4DW = {0: FIELDS_4DW, 1: b"Header DW1", 2: b"Header DW2", 3: b"Header DW3
 
 
 class PerfText(Exporter):
-    """perf's own text. It is made from payloads, not from rows: see :meth:`text`."""
+    """perf's own text. It is made from payloads, not from rows: see :func:`text`."""
 
     name = "perf"
     meaning = "the text that a corrected perf report -D prints of the AUX data: whole payloads with all-zero records"
@@ -65,10 +65,6 @@ class PerfText(Exporter):
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Raise a UsageError, as `encoder` does."""
         raise _not_of_rows()
-
-    def text(self, payloads: Iterable[Payload]) -> Iterator[bytes]:
-        """Yield the text of payloads (:func:`ptttool.decoders.hisi_ptt.payloads.payloads`) in pieces of whole lines, each below 1 MiB."""
-        return text(payloads)
 
 
 def _not_of_rows() -> UsageError:

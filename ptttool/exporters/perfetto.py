@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from ptttool.errors import MissingPackageError, UsageError
 from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Timing, Writer
@@ -34,8 +34,7 @@ _ROOT, _OUTSTANDING, _BYTES = 1, 2, 3
 _REQUESTER, _REQUESTER_OUTSTANDING, _UNANSWERED, _TAG = 1 << 20, 1 << 21, 1 << 22, 1 << 40
 
 
-@dataclass(frozen=True)
-class TransactionTrace:
+class TransactionTrace(Struct, frozen=True):
     """Transactions of a recording, and bytes over time.
 
     Parameters
@@ -105,7 +104,7 @@ class Perfetto(Exporter):
         return PerfettoFile(file, context)
 
 
-class PerfettoFile:
+class PerfettoFile(Writer):
     """A trace that is being written."""
 
     def __init__(self, file: IO[bytes], context: ExportContext) -> None:
@@ -134,12 +133,6 @@ class PerfettoFile:
                 trace = self._protos.Trace()  # what was cleared is kept by its arena
         self._file.write(trace.SerializeToString())
 
-    def close(self) -> None:
-        """Nothing follows."""
-
-    def abandon(self) -> None:
-        """Write nothing more."""
-
     def _packets(self, piece: TransactionTrace) -> Iterator[Any]:
         """Yield what fills each packet of the trace."""
         yield from self._tracks(piece)
@@ -148,14 +141,17 @@ class PerfettoFile:
         yield from self._slices(piece)
 
     def _tracks(self, piece: TransactionTrace) -> Iterator[Any]:
+        from ptttool.machine.topology import kernel_names_by_id
+
         timing = self._context.timing
         unit = "ticks: 1 tick is shown as 1 ns" if timing.tick_ns is None else f"1 tick is {timing.tick_ns} ns, as was said"
         recording = self._context.facts.get("ptttool.recording", "recording")
         yield self._track(_ROOT, f"{recording} ({unit})", None)
         yield self._instant(_ROOT, 0, "about this trace", {**self._context.facts, **self._about(piece, timing)})
-        names = _names_by_id(self._context)
+        names = kernel_names_by_id(self._context.machine)
         for requester in np.unique(piece.rows.requester).tolist():
-            yield self._track(_REQUESTER + requester, names.get(requester, format_id(requester)), _ROOT)
+            name = f" {names[requester]}" if requester in names else ""
+            yield self._track(_REQUESTER + requester, f"{format_id(requester)}{name}", _ROOT)
         # Tracks of one name in one place are shown as one that is as high as they overlap.
         for key in np.unique(_tag_keys(piece.rows)).tolist():
             yield self._track(_TAG + key, "requests", _REQUESTER + (key >> 14))
@@ -309,15 +305,6 @@ def _open_over_time(at: Array, to_last: Array) -> tuple[Array, Array]:
     times, inverse = np.unique(np.concatenate((at, at + to_last)), return_inverse=True)
     changes = np.bincount(inverse, np.repeat([1.0, -1.0], len(at)), len(times))
     return times, np.cumsum(changes).astype(np.int64)
-
-
-def _names_by_id(context: ExportContext) -> dict[int, str]:
-    from ptttool.machine.topology import functions_by_id
-
-    if context.machine is None:
-        return {}
-    functions = functions_by_id(context.machine)
-    return {number: f"{format_id(number)} {each.kernel_names[0]}" for number, each in functions.items() if each.kernel_names}
 
 
 EXPORTERS.add("perfetto", Perfetto())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING
 
-from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Writer
+from ptttool.exporters.contract import EXPORTERS, ExportContext, Exporter, Writer
 from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
 
 if TYPE_CHECKING:
-    from ptttool.exporters.tables.layout import TableLayout
+    from ptttool.exporters.tables.columns import TableLayout
 
 # Rows of lines made at a time.
 _ROWS = 1 << 15
@@ -33,17 +33,9 @@ class Table(Exporter):
             return LINE_COLUMNS
         return schema.usual_names
 
-    def encoder(self, schema: Schema) -> Encoder:
-        """Return the batches as they are: lines are made where the table is written."""
-        return _same
-
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Return a writer of lines."""
         return TableWriter(file, _layout(schema, context))
-
-
-def _same(batch: Batch) -> Batch:
-    return batch
 
 
 def _layout(schema: Schema, context: ExportContext) -> TableLayout:
@@ -62,7 +54,7 @@ def _layout(schema: Schema, context: ExportContext) -> TableLayout:
     return ColumnLayout(schema, context.width)
 
 
-class TableWriter:
+class TableWriter(Writer):
     """A table that is being written."""
 
     def __init__(self, file: IO[bytes], layout: TableLayout) -> None:
@@ -79,12 +71,6 @@ class TableWriter:
         frame = piece.to_polars()
         for part in frame.iter_slices(_ROWS) if frame.height else (frame,):
             self._file.write(self._layout.lines(part))
-
-    def close(self) -> None:
-        """Nothing follows the last line."""
-
-    def abandon(self) -> None:
-        """Write nothing more: a table has no end of its own."""
 
 
 EXPORTERS.add("table", Table())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from ptttool.perfdata import layout
 from ptttool.perfdata.budget import MAX_ATTRIBUTES, MAX_IDS, OverBudgetError
@@ -28,8 +29,7 @@ def parse_attribute(buffer: memoryview, ids: tuple[int, ...] = ()) -> Attribute:
     return Attribute(kind, config, size, sample_type, bool(flags & layout.SAMPLE_ID_ALL), ids)
 
 
-@dataclass(frozen=True)
-class Trailer:
+class Trailer(NamedTuple):
     """The fields that sample_id_all appends to a record.
 
     Attributes

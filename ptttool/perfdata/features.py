@@ -54,11 +54,6 @@ def text_of(raw: memoryview) -> str:
     return bytes(raw).split(b"\0", 1)[0].decode(errors="replace")
 
 
-def _nrcpus(section: Cursor) -> dict[str, int]:
-    # header.c writes the available ones first, whatever the format document says.
-    return {"available": section.u32(), "online": section.u32()}
-
-
 def _strings(section: Cursor) -> list[str]:
     return [section.string() for _ in range(section.count())]
 
@@ -83,29 +78,18 @@ def _numa_topology(section: Cursor) -> list[dict[str, object]]:
     ]
 
 
-def _pmu_mappings(section: Cursor) -> dict[int, str]:
-    return {section.u32(): section.string() for _ in range(section.count())}
-
-
-def _sample_time(section: Cursor) -> dict[str, int]:
-    return {"first": section.u64(), "last": section.u64()}
-
-
-def _compressed(section: Cursor) -> dict[str, int]:
-    return {name: section.u32() for name in ("version", "type", "level", "ratio", "mmap_len")}
-
-
 _PARSERS: dict[str, Callable[[Cursor], object]] = {
     **dict.fromkeys(("hostname", "osrelease", "version", "arch", "cpudesc", "cpuid"), Cursor.string),
-    "nrcpus": _nrcpus,
+    # header.c writes the available ones first, whatever the format document says.
+    "nrcpus": lambda section: {"available": section.u32(), "online": section.u32()},
     "total_mem": Cursor.u64,
     "cmdline": _strings,
     "event_desc": _event_desc,
     "numa_topology": _numa_topology,
-    "pmu_mappings": _pmu_mappings,
-    "sample_time": _sample_time,
+    "pmu_mappings": lambda section: {section.u32(): section.string() for _ in range(section.count())},
+    "sample_time": lambda section: {"first": section.u64(), "last": section.u64()},
     "dir_format": Cursor.u64,
-    "compressed": _compressed,
+    "compressed": lambda section: {name: section.u32() for name in ("version", "type", "level", "ratio", "mmap_len")},
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from ptttool.budget import CODE
 from ptttool.errors import InputError
@@ -37,8 +38,7 @@ _TEXT = frozenset(range(0x20, 0x7F)) | {0x09, 0x0A, 0x0D}
 _RAW_HINT = "for AUX data without a container use --input: see --help"
 
 
-@dataclass(frozen=True)
-class FileHeader:
+class FileHeader(NamedTuple):
     """A header of file mode.
 
     Attributes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sized
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ptttool.budget import CODE
 from ptttool.perfdata import layout
@@ -37,30 +38,22 @@ class Interpreter:
             layout.AUXTRACE_INFO: self._auxtrace_info,
         }
 
-    def aux(self, buffer: Buffer, position: int, size: int, at: int) -> None:
-        """Take in a PERF_RECORD_AUX; ``at`` is its offset in the file."""
-        room = size - layout.RECORD.size - layout.AUX_BODY.size
+    def take_in(self, kind: int, buffer: Buffer, position: int, size: int, at: int) -> None:
+        """Take in a record of the kernel: PERF_RECORD_AUX or PERF_RECORD_AUX_OUTPUT_HW_ID; ``at`` is its offset in the file."""
+        events, ids = self._contents.aux_events, self._contents.hardware_ids
+        listed, body = (events, layout.AUX_BODY) if kind == layout.AUX else (ids, layout.U64)
+        record = layout.RECORD_NAMES[kind]
+        room = size - layout.RECORD.size - body.size
         if room < 0:
-            self._problems.add("damaged-record", f"an AUX record of {size} bytes is too short", at, record="AUX", size=size)
-            return
-        events = self._contents.aux_events
-        if not self.has_room(events, "AUX", at):
-            return
-        offset, length, flags = layout.AUX_BODY.unpack_from(buffer, position + layout.RECORD.size)
-        cpu, time = self._cpu_and_time(buffer, position + size, room)
-        events.append(AuxEvent(offset, length, flags, cpu, time, at))
-
-    def hardware_id(self, buffer: Buffer, position: int, size: int, at: int) -> None:
-        """Take in a PERF_RECORD_AUX_OUTPUT_HW_ID; ``at`` is its offset in the file."""
-        room = size - layout.RECORD.size - layout.U64.size
-        if room < 0:
-            message = f"an AUX_OUTPUT_HW_ID record of {size} bytes is too short"
-            self._problems.add("damaged-record", message, at, record="AUX_OUTPUT_HW_ID", size=size)
-            return
-        if self.has_room(self._contents.hardware_ids, "AUX_OUTPUT_HW_ID", at):
-            (value,) = layout.U64.unpack_from(buffer, position + layout.RECORD.size)
-            cpu, _ = self._cpu_and_time(buffer, position + size, room)
-            self._contents.hardware_ids.append(HardwareId(value, cpu, at))
+            self._problems.add("damaged-record", f"an {record} record of {size} bytes is too short", at, record=record, size=size)
+        elif self.has_room(listed, record, at):
+            values = body.unpack_from(buffer, position + layout.RECORD.size)
+            cpu, time = self._cpu_and_time(buffer, position + size, room)
+            if kind == layout.AUX:
+                offset, length, flags = values
+                events.append(AuxEvent(offset, length, flags, cpu, time, at))
+            else:
+                ids.append(HardwareId(values[0], cpu, at))
 
     def has_room(self, listed: Sized, record: str, at: int) -> bool:
         """Return whether a list of records has room for one more; the first time that it has none is a problem at offset ``at``."""

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Diagnostic
 from ptttool.files.local import LocalFile, shortened
-from ptttool.perfdata.backing import Backing
+
+
+class RandomAccess(Protocol):
+    """A file that is read at any offset: on this machine, or on remote storage."""
+
+    @property
+    def path(self) -> str:
+        """Path or address by which another process can read the same file; empty where there is none."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+        ...
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return the bytes at an offset, fewer only at the end of the file.
+
+        Raises
+        ------
+        InputError
+            If the file became shorter, or the storage reports an error.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the file."""
+        ...
+
 
 AUX_TRUNCATED, AUX_OVERWRITE, AUX_PARTIAL, AUX_COLLISION = 1, 2, 4, 8
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(Struct, frozen=True):
     """One ``perf_event_attr`` and what names it.
 
     Attributes
@@ -43,8 +72,7 @@ class Attribute:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuxEvent:
+class AuxEvent(Struct, frozen=True):
     """One PERF_RECORD_AUX: the kernel committed bytes to a CPU's AUX stream.
 
     Attributes
@@ -69,8 +97,7 @@ class AuxEvent:
     file_offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class HardwareId:
+class HardwareId(Struct, frozen=True):
     """One PERF_RECORD_AUX_OUTPUT_HW_ID: a number that the hardware gives a CPU's trace (CoreSight: its trace ID)."""
 
     value: int
@@ -78,8 +105,7 @@ class HardwareId:
     file_offset: int
 
 
-@dataclass(frozen=True)
-class AuxChunk:
+class AuxChunk(Struct, frozen=True):
     """The payload of one PERF_RECORD_AUXTRACE, or, where it comes through a pipe, a piece of it.
 
     The bytes are read with :meth:`read`, while the recording is open: those of a file when they are asked for; those of a pipe are in
@@ -105,6 +131,8 @@ class AuxChunk:
         The record's reference.
     file_offset : int
         Offset of this piece in the file.
+    source : memoryview or RandomAccess
+        The bytes of this piece, or the file that holds them.
     missing : int
         Bytes of the payload that the file should hold and does not; set in its last piece.
     """
@@ -119,23 +147,23 @@ class AuxChunk:
     tid: int
     reference: int
     file_offset: int
-    _backing: Backing
+    source: memoryview | RandomAccess
     missing: int = 0
 
     @property
     def path(self) -> str:
         """Path or address where another process can read the bytes, at ``file_offset``; empty where there is none."""
-        return self._backing.path
+        return "" if isinstance(self.source, memoryview) else self.source.path
 
     @property
     def in_memory(self) -> bool:
         """Whether the bytes are in memory, so that reading all of them copies nothing."""
-        return self._backing.in_memory
+        return isinstance(self.source, memoryview)
 
     @property
     def file(self) -> LocalFile | None:
         """The file on this machine that holds the bytes at ``file_offset``; None for a pipe and for remote storage."""
-        return self._backing.file
+        return self.source if isinstance(self.source, LocalFile) else None
 
     def read(self, offset: int = 0, size: int | None = None) -> memoryview:
         """Return bytes of this piece.
@@ -160,15 +188,15 @@ class AuxChunk:
         offset = min(max(offset, 0), self.size)
         left = self.size - offset
         size = left if size is None else min(size, left)
-        data = self._backing.read(offset, size)
+        if isinstance(self.source, memoryview):
+            return self.source[offset : offset + size]
+        data = self.source.read(self.file_offset + offset, size)
         if len(data) < size:
-            where = self.file_offset + offset + len(data)
-            raise shortened(self.path, where)
-        return data
+            raise shortened(self.path, self.file_offset + offset + len(data))
+        return memoryview(data)
 
 
-@dataclass(frozen=True, slots=True)
-class AuxPayload:
+class AuxPayload(Struct, frozen=True):
     """One PERF_RECORD_AUXTRACE without its data.
 
     Attributes
@@ -197,8 +225,7 @@ class Mode(StrEnum):
     RAW = "raw"
 
 
-@dataclass
-class Contents:
+class Contents(Struct):
     """Everything of a recording but the AUX data; complete once the chunks have been walked to the end.
 
     Attributes
@@ -236,16 +263,16 @@ class Contents:
     """
 
     mode: Mode
-    attributes: list[Attribute] = field(default_factory=list)
-    features: dict[str, object] = field(default_factory=dict)
+    attributes: list[Attribute] = []
+    features: dict[str, object] = {}
     auxtrace_type: int | None = None
     auxtrace_priv: tuple[int, ...] = ()
-    aux_events: list[AuxEvent] = field(default_factory=list)
-    aux_payloads: list[AuxPayload] = field(default_factory=list)
-    hardware_ids: list[HardwareId] = field(default_factory=list)
-    records: dict[str, int] = field(default_factory=dict)
-    unknown: dict[int, int] = field(default_factory=dict)
-    problems: list[Diagnostic] = field(default_factory=list)
+    aux_events: list[AuxEvent] = []
+    aux_payloads: list[AuxPayload] = []
+    hardware_ids: list[HardwareId] = []
+    records: dict[str, int] = {}
+    unknown: dict[int, int] = {}
+    problems: list[Diagnostic] = []
     first_time: int | None = None
     last_time: int | None = None
     interrupted: bool = False

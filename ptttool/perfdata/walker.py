@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable
@@ -34,8 +34,7 @@ class Why(Enum):
     DAMAGE = auto()  # no record can be at the position; the problem is noted
 
 
-@dataclass(frozen=True)
-class Payload:
+class Payload(NamedTuple):
     """What an AUXTRACE record says of the payload that follows it."""
 
     size: int
@@ -177,10 +176,8 @@ class Walker:
         return Why.END
 
     def _of_the_kernel(self, buffer: Buffer, position: int, kind: int, size: int, at: int) -> None:
-        if kind == layout.AUX:
-            self.interpreter.aux(buffer, position, size, at)
-        elif kind == layout.AUX_OUTPUT_HW_ID:
-            self.interpreter.hardware_id(buffer, position, size, at)
+        if kind != layout.SAMPLE:
+            self.interpreter.take_in(kind, buffer, position, size, at)
         time = self.interpreter.time_of(buffer, position, size, kind)
         if self._last < time <= MAX_TIME:
             self._last = time
@@ -191,8 +188,7 @@ class Walker:
         """Read a record after which something else than a record comes, or which holds records."""
         body = position + layout.RECORD.size
         if kind == layout.AUXTRACE and size >= layout.RECORD.size + layout.AUXTRACE_BODY.size:
-            length, offset, reference, idx, tid, cpu, _ = layout.AUXTRACE_BODY.unpack_from(buffer, body)
-            self.payload = Payload(length, offset, reference, idx, tid, cpu)
+            self.payload = Payload(*layout.AUXTRACE_BODY.unpack_from(buffer, body)[:6])
             return Why.PAYLOAD
         if kind == layout.TRACING_DATA and size >= 12:
             (self.skip,) = layout.U32.unpack_from(buffer, body)

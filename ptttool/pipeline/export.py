@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
@@ -14,7 +13,7 @@ from ptttool.decoders.hisi_ptt.payloads import Payload, payloads
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
 from ptttool.exporters.contract import ExportContext, Exporter, Timing, write_pieces
-from ptttool.exporters.perf import PerfText
+from ptttool.exporters.perf import PerfText, text
 from ptttool.files.progress import Progress, Watch
 from ptttool.files.remote import is_remote
 from ptttool.pipeline.exporting.timed import timed_batches
@@ -118,7 +117,7 @@ def export(
             yield piece
 
     timing = Timing(of_first.time_model.value, of_first.tick_ns)
-    writer = exporter.writer(file, schema, replace(context, timing=timing, ending=lambda: _ending(exported, query)))
+    writer = exporter.writer(file, schema, structs.replace(context, timing=timing, ending=lambda: _ending(exported, query)))
     if exporter.of_transactions:
         pieces = _transfers(walks, query, exported)
     elif query.is_whole and not exporter.needs_time:
@@ -246,6 +245,6 @@ def export_payloads(recording: OpenRecording, exporter: PerfText, file: IO[bytes
             yield payload
 
     with watch(progress):
-        for piece in exporter.text(counted()):
+        for piece in text(counted()):
             file.write(piece)
     return progress.records

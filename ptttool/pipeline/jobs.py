@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.decoders.decoded import Decoded, LoadedUnit, Piece, Unit
 from ptttool.errors import InputError, PtttoolError
@@ -34,8 +34,7 @@ Task: TypeAlias = Callable[[Units, int], Outcome[R]]
 _MERGED_BYTES = 8 << 20
 
 
-@dataclass(frozen=True)
-class Each(Generic[R]):
+class Each(Struct, Generic[R], frozen=True):
     """Task: what the work gives, unit by unit.
 
     Parameters
@@ -62,7 +61,7 @@ class Each(Generic[R]):
     def results(self, units: Units, index: int, outcome: Outcome[Any]) -> Iterator[R]:
         """Yield the work's results. Findings and the error go into `outcome`, each result's before it is given."""
         for unit in units:
-            first = index + (0 if outcome.findings is None else outcome.findings.records)
+            first = index + outcome.rows
             decoded, findings = load(unit).decoded(first)
             if self.strict:
                 decoded, outcome.error = until_violation(decoded, self.path)
@@ -87,8 +86,7 @@ def until_violation(decoded: Decoded, path: str) -> tuple[Decoded, PtttoolError 
     return decoded.taken(np.arange(decoded.size) < found.row), error
 
 
-@dataclass(frozen=True)
-class AllMerged(Generic[M]):
+class AllMerged(Struct, Generic[M], frozen=True):
     """Task: the results of units, merged into one."""
 
     each: Each[M]
@@ -126,7 +124,7 @@ def merged(units: Iterable[Unit], each: Each[M], workers: Workers, done: Callabl
         return _reduced(parts, task, workers, done, needs_index=each.work.needs_index)
     whole: Outcome[M] | None = None
     for outcome in in_order(parts, task, workers, needs_index=each.work.needs_index, limit=MAX_HELD_RESULTS):
-        done(outcome.size, 0 if outcome.findings is None else outcome.findings.records)
+        done(outcome.size, outcome.rows)
         whole = outcome if whole is None else _merge(whole, outcome)
         if outcome.error is not None:
             break
@@ -143,8 +141,7 @@ def _reduced(
     """
     kept = list(parts)
     outcome = _reduced_as(_numbered_by_size(iter(kept), 0), task, workers, done)
-    rows = 0 if outcome is None or outcome.findings is None else outcome.findings.records
-    if needs_index and outcome is not None and outcome.error is None and rows != sum(map(_most_rows, kept)):
+    if needs_index and outcome is not None and outcome.error is None and outcome.rows != sum(map(_most_rows, kept)):
         outcome = _reduced_as(_numbered(iter(kept), workers, 0), task, workers, done)
     return outcome
 
@@ -174,7 +171,7 @@ def in_order(
         index = first
         for part in parts:
             outcome = task(part, index)
-            index += 0 if outcome.findings is None else outcome.findings.records
+            index += outcome.rows
             yield outcome
         return
     waiting: deque[_UnderWay[R]] = deque()
@@ -191,22 +188,20 @@ def in_order(
             outcome = done.promise.result()
             if limit is not None:
                 most = min(2 * workers.jobs, limit // max(done.promise.size, 1)) + 1
-            rows = 0 if outcome.findings is None else outcome.findings.records
-            if not is_exact and outcome.error is None and rows != _most_rows(done.units):
+            if not is_exact and outcome.error is None and outcome.rows != _most_rows(done.units):
                 is_exact = True
                 again = [each.units for each in waiting]
                 for each in waiting:
                     each.promise.cancel()
                 waiting.clear()
-                numbered = _numbered(chain(again, parts), workers, done.index + rows)
+                numbered = _numbered(chain(again, parts), workers, done.index + outcome.rows)
             yield outcome
     finally:
         for each in waiting:
             each.promise.cancel()
 
 
-@dataclass(frozen=True)
-class _UnderWay(Generic[R]):
+class _UnderWay(Struct, Generic[R], frozen=True):
     """A batch that was submitted, with the number of its first row."""
 
     units: Units

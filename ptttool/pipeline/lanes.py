@@ -59,7 +59,7 @@ class Lanes:
     """
 
     def __init__(self, opened: Callable[[], Opened], jobs: int) -> None:
-        self._lanes = [_Lane(opened, number, jobs) for number in range(jobs)]
+        self._processes = [Child(_decode, opened, number, jobs, duplex=False) for number in range(jobs)]
 
     def __iter__(self) -> Iterator[Decoded]:
         """Yield the elements; the processes end with the iteration.
@@ -72,38 +72,29 @@ class Lanes:
             Whatever decoding raises in a process.
         """
         try:
-            yield from heapq.merge(*self._lanes, key=lambda each: (each.chunk, each.stream))
+            yield from heapq.merge(*map(_decoded_by, self._processes), key=lambda each: (each.chunk, each.stream))
         finally:
             self.close()
 
     def close(self) -> None:
         """End the processes, whatever they are doing."""
-        for lane in self._lanes:
-            lane.close()
+        for process in self._processes:
+            process.connection.close()
+            process.end()
 
 
-class _Lane:
-    """A process that decodes every ``jobs``-th stream. Its pipe ends with it."""
-
-    def __init__(self, opened: Callable[[], Opened], number: int, jobs: int) -> None:
-        self._process = Child(_decode, opened, number, jobs, duplex=False)
-        self._connection = self._process.connection
-
-    def __iter__(self) -> Iterator[Decoded]:
-        while True:
-            try:
-                answer = self._connection.recv()
-            except (EOFError, OSError):
-                raise lost_worker(self._process) from None
-            if answer is None:
-                return
-            if isinstance(answer, BaseException):
-                raise answer
-            yield answer
-
-    def close(self) -> None:
-        self._connection.close()
-        self._process.end()
+def _decoded_by(process: Child) -> Iterator[Decoded]:
+    """Yield what a process decodes, every ``jobs``-th stream. Its pipe ends with it."""
+    while True:
+        try:
+            answer = process.connection.recv()
+        except (EOFError, OSError):
+            raise lost_worker(process) from None
+        if answer is None:
+            return
+        if isinstance(answer, BaseException):
+            raise answer
+        yield answer
 
 
 def _decode(connection: Connection[Any, Any], opened: Callable[[], Opened], number: int, jobs: int) -> None:

@@ -13,6 +13,7 @@ from ptttool.documents import fields_of, is_shape
 from ptttool.errors import UsageError
 from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
+from ptttool.table.values import Mask
 
 if TYPE_CHECKING:
     from ptttool.analyses.contract import Analysis
@@ -54,12 +55,14 @@ class Query(Struct, frozen=True):
         """Return the query with more columns at the end; those that it has stay where they are."""
         return replace(self, columns=tuple(dict.fromkeys((*self.columns, *names))))
 
+    def mask(self, decoded: Decoded) -> Mask | None:
+        """Return the rows for which the condition is true, of which only its own columns are decoded; None without a condition."""
+        return None if self.where is None else self.where.mask(decoded.batch(self.where.columns).to_polars(), decoded.size)
+
     def of(self, decoded: Decoded) -> Batch:
-        """Apply columns and condition to decoded rows; only the columns of the condition are decoded for all of them."""
-        if self.where is None:
-            return decoded.batch(self.columns)
-        wanted = self.where.mask(decoded.batch(self.where.columns).to_polars(), decoded.size)
-        return decoded.taken(wanted).batch(self.columns)
+        """Apply columns and condition to decoded rows."""
+        wanted = self.mask(decoded)
+        return (decoded if wanted is None else decoded.taken(wanted)).batch(self.columns)
 
 
 def parse_query(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.budget import over_budget
 from ptttool.decoders.contract import Carries, Decoder, FramingProtocol
@@ -61,8 +61,7 @@ class Decoded(NamedTuple):
     position: int
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Which elements are wanted at all: those of some channels, without some kinds."""
 
     channels: tuple[int, ...] = ()

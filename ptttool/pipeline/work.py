@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from ptttool.analyses.contract import Analysis
 from ptttool.analyses.time.model import CLOCK_COLUMNS
@@ -57,8 +58,7 @@ class Mergeable(Protocol):
         ...
 
 
-@dataclass
-class Outcome(Generic[R]):
+class Outcome(Struct, Generic[R]):
     """What came of some units: the value, what was odd, bytes of trace, and the error that ended them early."""
 
     value: R
@@ -66,18 +66,27 @@ class Outcome(Generic[R]):
     size: int = 0
     error: PtttoolError | None = None
 
+    @property
+    def rows(self) -> int:
+        """Number of rows, as far as it was counted."""
+        return 0 if self.findings is None else self.findings.records
 
-@dataclass(frozen=True)
-class Select:
-    """Work: the selected rows and columns."""
+
+class OfQuery(Struct, frozen=True):
+    """Work on the rows of a query."""
 
     query: Query
-    unit_records: int = UNIT_RECORDS
 
     @property
     def needs_index(self) -> bool:
         """Whether the numbers of rows are looked at."""
         return self.query.needs_index
+
+
+class Select(OfQuery, frozen=True):
+    """Work: the selected rows and columns."""
+
+    unit_records: int = UNIT_RECORDS
 
     def __call__(self, decoded: Decoded, /) -> Batch:
         """Return the rows of the query."""
@@ -89,19 +98,12 @@ def selection(query: Query, rows: int) -> Select:
     return Select(query, rows if query.where is None else max(rows, _FILTERED_RECORDS))
 
 
-@dataclass(frozen=True)
-class Encode:
+class Encode(OfQuery, frozen=True):
     """Work: the selected rows as a piece of a file, with their number. ``schema``: of the file."""
 
-    query: Query
     exporter: str
     schema: Schema
     unit_records: int = UNIT_RECORDS
-
-    @property
-    def needs_index(self) -> bool:
-        """Whether the numbers of rows are looked at."""
-        return self.query.needs_index
 
     def __call__(self, decoded: Decoded, /) -> tuple[int, Any]:
         """Return the number of rows and their encoded form."""
@@ -115,8 +117,7 @@ def encoder_of(exporter: str, schema: Schema) -> Encoder:
     return EXPORTERS.get(exporter).encoder(schema)
 
 
-@dataclass(frozen=True)
-class PlannedAnalysis:
+class PlannedAnalysis(Struct, frozen=True):
     """An analysis that is to be made where rows are decoded.
 
     ``kind``: its class. ``options``: of the analysis, by name. ``further``: columns that it looks at besides its own.
@@ -158,8 +159,7 @@ class Analyses:
                 give_back()
 
 
-@dataclass(frozen=True)
-class Analyze:
+class Analyze(Struct, frozen=True):
     """Work: analyses that have seen the rows for which the condition is true; every column is decoded once.
 
     All of them are given the same batch, so that what they share can be kept with it.
@@ -190,9 +190,9 @@ class Analyze:
 def _wanted(decoded: Decoded, query: Query | None, columns: Sequence[str], of_all: Sequence[str]) -> Batch:
     """Return columns of the rows for which the condition of a query is true; those `of_all`, and time, go with them for all rows."""
     columns = tuple(dict.fromkeys(columns))
-    if query is None or query.where is None:
+    wanted = None if query is None else query.mask(decoded)
+    if wanted is None:
         return decoded.batch(columns)
-    wanted = query.where.mask(decoded.batch(query.where.columns).to_polars(), decoded.size)
     batch = decoded.taken(wanted).batch(columns)
     if set(CLOCK_COLUMNS) <= set(columns):
         batch.whole = SourceRows(decoded.batch(tuple(dict.fromkeys((*CLOCK_COLUMNS, *of_all)))), wanted)

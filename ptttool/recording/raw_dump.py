@@ -14,9 +14,8 @@ from ptttool.files.local import LocalFile
 from ptttool.files.packed.kinds import LONGEST_MAGIC, kind_of
 from ptttool.files.remote import is_remote
 from ptttool.files.standard import standard_input
-from ptttool.perfdata.backing import Backing, Memory, OnRequest
 from ptttool.perfdata.layout import MAGIC
-from ptttool.perfdata.model import AuxChunk, Contents, Mode
+from ptttool.perfdata.model import AuxChunk, Contents, Mode, RandomAccess
 from ptttool.recording.remote import RemoteFile
 from ptttool.wording import as_root
 
@@ -45,17 +44,21 @@ class RawDump:
         self.contents = Contents(Mode.RAW)
         self.size: int | None = None
         self.position = 0
-        self._local: LocalFile | None = None
-        self._remote: RemoteFile | None = None
-        self._file: BinaryIO | None = None
+        self._file: RandomAccess | None = None
+        self._pipe: BinaryIO | None = None
         if is_remote(self.path):
-            self._remote = RemoteFile(self.path)
-            self.size = self._remote.size
+            self._file = RemoteFile(self.path)
+            self.size = self._file.size
         else:
-            self._file = standard_input() if self.path == "-" else _open(self.path)
-            status = os.fstat(self._file.fileno())
+            opened = standard_input() if self.path == "-" else _open(self.path)
+            status = os.fstat(opened.fileno())
             if stat.S_ISREG(status.st_mode):
                 self.size = status.st_size
+            if self.size is None or self.path == "-":
+                self._pipe = opened
+            else:
+                with opened:
+                    self._file = LocalFile(os.dup(opened.fileno()), self.path)
         if self.size == 0:
             self.close()
             raise InputError(self.path, "the file is empty", code="empty-file")
@@ -68,26 +71,16 @@ class RawDump:
         InputError
             If it is a perf.data, or nothing comes through the pipe.
         """
-        if self._remote is not None:
-            yield from self._whole(self._remote.size, OnRequest(self._remote, 0))
-        elif self.size is not None and self.path != "-":
-            assert self._file is not None
-            self._local = LocalFile(os.dup(self._file.fileno()), self.path)
-            yield from self._whole(self._local.size, OnRequest(self._local, 0))
-        else:
-            yield from self._pieces()
-
-    def _whole(self, size: int, backing: Backing) -> Iterator[AuxChunk]:
-        self._refuse_container(bytes(backing.read(0, len(MAGIC))))
-        yield self._chunk(0, size, backing)
-        self.position = size
-
-    def _pieces(self) -> Iterator[AuxChunk]:
+        if self._file is not None:
+            self._refuse_container(self._file.read(0, len(MAGIC)))
+            yield self._chunk(0, self._file.size, self._file)
+            self.position = self._file.size
+            return
         start = 0
         while piece := self._read_piece():
             if not start:
                 self._refuse_container(piece[: len(MAGIC)])
-            yield self._chunk(start, len(piece), Memory(memoryview(piece)))
+            yield self._chunk(start, len(piece), memoryview(piece))
             start += len(piece)
             self.position = start
         if not start:
@@ -98,29 +91,27 @@ class RawDump:
             raise InputError(self.path, "this is a perf.data, not a raw dump", offset=0, hint="--input perf", code="not-raw")
 
     def _read_piece(self) -> bytes:
-        assert self._file is not None
+        assert self._pipe is not None
         parts = []
         missing = PIECE
-        while missing and (part := self._file.read(missing)):
+        while missing and (part := self._pipe.read(missing)):
             parts.append(part)
             missing -= len(part)
         return b"".join(parts)
 
-    def _chunk(self, start: int, size: int, backing: Backing) -> AuxChunk:
+    def _chunk(self, start: int, size: int, source: memoryview | RandomAccess) -> AuxChunk:
         payload_size = self.size if self.size is not None else start + size
         return AuxChunk(
             number=0, offset=0, start=start, payload_size=payload_size, size=size, idx=0, cpu=-1, tid=-1, reference=0, file_offset=start,
-            _backing=backing,
+            source=source,
         )  # fmt: skip
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
-        if self._local is not None:
-            self._local.close()
-        if self._remote is not None:
-            self._remote.close()
-        if self._file is not None and self.path != "-":
+        if self._file is not None:
             self._file.close()
+        if self._pipe is not None and self.path != "-":
+            self._pipe.close()
 
     def __enter__(self) -> Self:
         return self

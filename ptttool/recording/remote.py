@@ -10,7 +10,7 @@ from ptttool.files.remote import open_remote, storage_answers
 
 
 class RemoteFile:
-    """A file that fsspec reaches; satisfies :class:`ptttool.perfdata.backing.RandomAccess`. Threads may share it.
+    """A file that fsspec reaches; satisfies :class:`ptttool.perfdata.model.RandomAccess`. Threads may share it.
 
     Parameters
     ----------

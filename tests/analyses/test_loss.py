@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.analyses.budget import MAX_STREAM_SIGNS
 from ptttool.analyses.loss import causes_of, signs_of_loss

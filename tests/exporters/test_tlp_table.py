@@ -11,7 +11,7 @@ import pytest
 
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.exporters.tables.columns import ColumnLayout
-from ptttool.exporters.tables.tlp import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, TlpLayout, tlp_lines
+from ptttool.exporters.tables.tlp import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, TlpLayout
 from ptttool.machine.model import Hex16, Hex24, Machine, PciFunction, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.tlp.columns import ALL_COLUMNS, TLP_SCHEMA
@@ -37,7 +37,7 @@ def frame_of(records: Sequence[Words], columns: Sequence[str] = LINE_COLUMNS) ->
 
 def cells_of(record: Words, machine: Machine | None = None, width: int | None = None) -> list[str]:
     """The cells of a line; empty ones are lost."""
-    _, lines = tlp_lines(frame_of([record]), machine, width)
+    _, lines = TlpLayout(machine, width).table(frame_of([record]))
     return re.split(r" {2,}", lines[0].strip())
 
 
@@ -90,7 +90,7 @@ def test_names_where_the_machine_is_known() -> None:
 def test_lines_fit_the_terminal(name: str, width: int) -> None:
     with Read(captures.FOLDER / f"{name}.data") as trace:
         frame = next(trace.frames(LINE_COLUMNS)).head(200)
-    head, lines = tlp_lines(frame, MACHINE, width)
+    head, lines = TlpLayout(MACHINE, width).table(frame)
     texts = [head, *lines.to_list()]
     assert len(texts) == 201
     assert max(map(len, texts)) <= width
@@ -103,7 +103,7 @@ def test_lines_fit_the_terminal(name: str, width: int) -> None:
 
 
 def test_columns_stand_below_their_titles() -> None:
-    head, lines = tlp_lines(frame_of([line[1] for line in LINES[:15]]), None, 200)
+    head, lines = TlpLayout(None, 200).table(frame_of([line[1] for line in LINES[:15]]))
     for title in ("kind", "requester", "target", "details"):
         at = head.index(title)
         assert {line[at - 1] for line in lines if len(line) > at} <= {" "}
@@ -113,12 +113,12 @@ def test_columns_stand_below_their_titles() -> None:
 
 
 def test_frames_of_a_pipe_have_the_same_columns() -> None:
-    heads = {tlp_lines(frame_of([line[1]]), MACHINE, None)[0] for line in LINES[:15]}
+    heads = {TlpLayout(MACHINE, None).table(frame_of([line[1]]))[0] for line in LINES[:15]}
     assert len(heads) == 1
 
 
 def test_no_rows_are_no_lines() -> None:
-    head, lines = tlp_lines(frame_of([LINES[0][1]])[:0], None, 80)
+    head, lines = TlpLayout(None, 80).table(frame_of([LINES[0][1]])[:0])
     assert "kind" in head
     assert len(lines) == 0
 
@@ -142,7 +142,7 @@ def test_columns_as_they_are() -> None:
 
 def test_words_stand_beside_the_line() -> None:
     """As an AER log has them, so that they can be handed on."""
-    head, lines = tlp_lines(frame_of([eight(0x60000001, 0x01001E0F, 4, 0x02810040)]), None, None, dws=True)
+    head, lines = TlpLayout(None, None, dws=True).table(frame_of([eight(0x60000001, 0x01001E0F, 4, 0x02810040)]))
     assert "header DWs" in head
     assert "60000001 01001e0f 00000004 02810040" in lines.item()
 

@@ -18,7 +18,7 @@ import pytest
 
 from ptttool.errors import InputError, WorkersError
 from ptttool.parquet import Cells, Chunk, Column, chunk_of
-from ptttool.pipeline.workers.pool import ALONE, Alone, Pool, Promise, Workers, jobs_worth_it, workers_for
+from ptttool.pipeline.workers.pool import Pool, Workers, jobs_worth_it, workers_for
 
 
 @pytest.fixture(scope="module")
@@ -157,21 +157,6 @@ def test_several_threads_share_a_pool(pool: Pool) -> None:
 
 def add(first: list[int], second: list[int]) -> list[int]:
     return first + second
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_results_are_merged_in_order(jobs: int) -> None:
-    done: list[int] = []
-    with Pool(2) if jobs > 1 else Alone() as workers:
-        assert workers.jobs == jobs
-        promises: list[Promise[list[int]]] = [workers.submit(list, [number]) for number in range(9)]
-        assert workers.reduce(promises, add, done.append) == [*range(9)] == done
-        assert workers.reduce([], add, done.append) is None
-
-
-def test_no_pool_has_no_state() -> None:
-    assert not vars(ALONE)
-    assert ALONE.submit(os.getpid).result() == os.getpid()
 
 
 def modules() -> set[str]:

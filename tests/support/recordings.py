@@ -37,7 +37,7 @@ AuxTuple = tuple[int, int, int, int, int]
 
 
 class FileOnRequest:
-    """A file that is read as one on remote storage: a :class:`ptttool.perfdata.backing.RandomAccess`."""
+    """A file that is read as one on remote storage: a :class:`ptttool.perfdata.model.RandomAccess`."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)

@@ -1,13 +1,14 @@
-"""Columns as they are, in lines for people."""
+"""What a layout of tables is; columns as they are, in lines for people."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from io import BytesIO
 
 import polars as pl
+from msgspec import Struct
 
-from ptttool.exporters.tables.layout import joined
 from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.text import as_shown
 
@@ -15,8 +16,35 @@ _DIGITS = {DType.U8: 3, DType.U16: 5, DType.U32: 10, DType.U64: 12, DType.I32: 5
 _HEX_DIGITS = {DType.U8: 4, DType.U16: 6, DType.U32: 10, DType.U64: 18}
 
 
-@dataclass(frozen=True)
-class Cell:
+class TableLayout(ABC):
+    """Makes lines of frames; the first one gets a header line.
+
+    Attributes
+    ----------
+    cut : bool
+        Whether a line was longer than the terminal is wide.
+    """
+
+    cut = False
+    _is_first = True
+
+    @abstractmethod
+    def table(self, frame: pl.DataFrame) -> tuple[str, pl.Series]:
+        """Return the header line and the lines of a frame's rows."""
+
+    def lines(self, frame: pl.DataFrame) -> bytes:
+        """Return the lines of a frame's rows."""
+        header, lines = self.table(frame)
+        buffer = BytesIO()
+        if self._is_first:
+            self._is_first = False
+            buffer.write(f"{header}\n".encode())
+        if len(lines):
+            lines.to_frame().write_csv(buffer, include_header=False, quote_style="never")
+        return buffer.getvalue()
+
+
+class Cell(Struct, frozen=True):
     """One column of the lines: its title, its text, its least width, and whether it is aligned to the right."""
 
     title: str
@@ -25,28 +53,25 @@ class Cell:
     right: bool = False
 
 
-class ColumnLayout:
+class ColumnLayout(TableLayout):
     """The columns of a schema, side by side. ``width``: of the terminal; None for a pipe."""
 
     def __init__(self, schema: Schema, width: int | None) -> None:
         self._schema = schema
         self._width = width
-        self._is_first = True
-        self.cut = False
 
-    def lines(self, frame: pl.DataFrame) -> bytes:
-        """Return the lines of a frame's rows."""
-        text = as_shown(frame, self._schema)
+    def table(self, frame: pl.DataFrame) -> tuple[str, pl.Series]:
+        """Return the header line and the lines of a frame's rows."""
         cells = [
-            Cell(column.name, pl.col(column.name).cast(pl.String), _width(column), right=_is_number(column)) for column in self._schema
+            Cell(
+                column.name,
+                pl.col(column.name).cast(pl.String),
+                _width(column),
+                right=column.dtype.is_integer and column.shown_style == Style.INT,
+            )
+            for column in self._schema
         ]
-        header, lines = aligned(text, cells, self._width)
-        first, self._is_first = self._is_first, False
-        return (f"{header}\n".encode() if first else b"") + joined(lines)
-
-
-def _is_number(column: Column) -> bool:
-    return column.dtype.is_integer and column.shown_style == Style.INT
+        return aligned(as_shown(frame, self._schema), cells, self._width)
 
 
 def _width(column: Column) -> int:

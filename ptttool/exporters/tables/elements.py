@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 import polars.selectors as cs
+from msgspec import Struct
+from msgspec.structs import replace
 
-from ptttool.exporters.tables.layout import joined
+from ptttool.exporters.tables.columns import TableLayout
 from ptttool.table.schema import Schema
 from ptttool.table.text import as_text
 
@@ -16,8 +17,7 @@ from ptttool.table.text import as_text
 _SHOWN_BYTES = 16
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """One column of a table. ``width``: at least; ``right``: numbers. ``name``: of the frame's column, where it is not the title's."""
 
     title: str
@@ -46,7 +46,7 @@ _NO_DETAILS = ("last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_s
 _FIXED = ("file", "cpu", "index", "size", "channel", "timestamp", "protocol", "kind", "flags", "raw")
 
 
-class ElementLayout:
+class ElementLayout(TableLayout):
     """One line an element.
 
     The file and the CPU are left out where all elements come from one; so is the channel where there are none.
@@ -71,31 +71,29 @@ class ElementLayout:
         self._fields = [column.name for column in schema if column.name not in own and column.name not in _FIXED]
         self._width = width
         self._cells: tuple[Cell, ...] | None = None
-        self.cut = False  # whether a line was longer than the terminal is wide
 
-    def lines(self, frame: pl.DataFrame) -> bytes:
-        """Return the lines of a frame's rows."""
+    def table(self, frame: pl.DataFrame) -> tuple[str, pl.Series]:
+        """Return the header line and the lines of a frame's rows."""
         text = as_text(frame, self._schema).with_columns(cs.enum().cast(pl.String))
-        head = []
         if self._cells is None:
             places = ("file", "cpu", "channel") if self._flow else ("file", "cpu")
             absent = [name for name in places if text.get_column(name).null_count() == text.height]
             self._cells = tuple(self._fitting(cell, text) for cell in self._layout if cell.title not in absent)
-            titles = (cell.title.rjust(cell.width) if cell.right else cell.title.ljust(cell.width) for cell in self._cells)
-            head = ["  ".join(titles).rstrip()]
-        columns = [self._padded(cell, text) for cell in self._cells]
-        line = pl.concat_str(columns, separator="  ")
+        titles = (cell.title.rjust(cell.width) if cell.right else cell.title.ljust(cell.width) for cell in self._cells)
+        head = "  ".join(titles).rstrip()
+        line = pl.concat_str([self._padded(cell, text) for cell in self._cells], separator="  ")
         if self._flow:
             # Only instruction ranges have values in the columns of ranges.
             other = [self._padded(cell, text) for cell in self._cells if cell.name is None and cell.title != "ends with"]
             line = pl.when(pl.col("kind") == "instr_range").then(line).otherwise(pl.concat_str(other, separator="  "))
         found = text.select(line.str.strip_chars_end(" ").alias("line")).get_column("line")
-        found = pl.concat([pl.Series("line", head, dtype=pl.String), found])
         if self._width is not None:
             long = found.str.len_chars() > self._width
-            self.cut = self.cut or bool(long.any())
+            self.cut = self.cut or bool(long.any()) or len(head) > self._width
             found = found.zip_with(~long, found.str.slice(0, self._width - 1) + "…")
-        return joined(found)
+            if len(head) > self._width:
+                head = head[: self._width - 1] + "…"
+        return head, found
 
     @staticmethod
     def _fitting(cell: Cell, text: pl.DataFrame) -> Cell:

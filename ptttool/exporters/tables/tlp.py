@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ptttool.exporters.tables.columns import Cell, aligned
-from ptttool.exporters.tables.layout import joined
+from ptttool.exporters.tables.columns import Cell, TableLayout, aligned
 from ptttool.machine.model import Machine
-from ptttool.machine.topology import functions_by_id
+from ptttool.machine.topology import kernel_names_by_id
 from ptttool.pci import format_id
 from ptttool.table.text import hex_text, id_text
 from ptttool.tlp import codes
@@ -35,7 +34,7 @@ _ERROR_MESSAGES = [0x30, 0x31, 0x33]
 _DIRECTIONS = {"inbound": "in", "outbound": "out", "unknown": "?"}
 
 
-class TlpLayout:
+class TlpLayout(TableLayout):
     """One line a TLP.
 
     Parameters
@@ -60,67 +59,45 @@ class TlpLayout:
         self._machine = machine
         self._width = width
         self._dws = dws
-        self._is_first = True
-        self.cut = False
 
-    def lines(self, frame: pl.DataFrame) -> bytes:
-        """Return the lines of TLPs; `frame` has :data:`LINE_COLUMNS`."""
-        header, lines = tlp_lines(frame, self._machine, self._width, dws=self._dws, files=self._files)
+    def table(self, frame: pl.DataFrame) -> tuple[str, pl.Series]:
+        """Return the header line and the lines of TLPs; `frame` has :data:`LINE_COLUMNS`, and ``file`` where there are several."""
+        prepared = pl.DataFrame(
+            [
+                *(frame.get_column(name) for name in _AS_THEY_ARE),
+                *(id_text(frame.get_column(name)) for name in ("completer", "destination")),
+                *(hex_text(frame.get_column(name)) for name in ("address", "register", "st", "prefix", *DW_COLUMNS)),
+                _names(frame.get_column("requester"), self._machine if self._width is None or self._width >= WITH_NAMES else None),
+                _messages().gather(frame.get_column("message").cast(pl.UInt32)).alias("message"),
+            ]
+        )
+        cells = [
+            Cell("index", pl.col("index"), 8, right=True),
+            Cell("time", pl.col("time"), 10, right=True),
+            Cell("dir", pl.col("direction").cast(pl.String).replace(_DIRECTIONS), 3),
+            Cell("kind", pl.col("kind").cast(pl.String), 8),
+            Cell("requester", pl.col("requester"), 9 if self._machine is None else _longest_name(self._machine)),
+            Cell("tag", pl.col("tag"), 5, right=True),
+            Cell("bytes", _bytes(), 5, right=True),
+            Cell("target", _target(), 18),
+            Cell("details", _details(), 0),
+        ]
+        if self._dws:
+            digits = [pl.col(name).str.slice(2).str.pad_start(8, "0") for name in DW_COLUMNS]
+            cells[-1:-1] = [Cell("header DWs", pl.concat_str(digits, separator=" "), 35)]
+        if self._files:
+            prepared = prepared.with_columns(
+                frame.get_column("file").cast(pl.String).replace(self._files, [clean(name) for name in self._files])
+            )
+            cells.insert(0, Cell("file", pl.col("file"), max(map(len, self._files))))
+        if self._width is not None:
+            gone = {title for title, least in (("index", WITH_INDEX), ("tag", WITH_TAG), ("dir", WITH_DIRECTION)) if self._width < least}
+            cells = [cell for cell in cells if cell.title not in gone]
+        header, lines = aligned(prepared, cells, self._width)
         if self._coloured:
             header = f"{_BOLD}{header}{_PLAIN}"
             lines = pl.select(pl.when(_are_errors(frame)).then(_RED + lines + _PLAIN).otherwise(lines)).to_series()
-        first, self._is_first = self._is_first, False
-        return (f"{header}\n".encode() if first else b"") + joined(lines)
-
-
-def tlp_lines(
-    frame: pl.DataFrame, machine: Machine | None, width: int | None, *, dws: bool = False, files: Sequence[str] = ()
-) -> tuple[str, pl.Series]:
-    """Format TLPs as the header line and the lines of a table.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Rows with :data:`LINE_COLUMNS`.
-    machine : Machine or None
-        Source of names, which are shown as they are.
-    width : int or None
-        Width of the terminal; None: a pipe, for which nothing is left out or cut.
-    dws : bool
-        Whether the header DWs are shown, too.
-    files : sequence of str
-        The recordings, where there are several; `frame` has the column ``file`` then.
-    """
-    prepared = pl.DataFrame(
-        [
-            *(frame.get_column(name) for name in _AS_THEY_ARE),
-            *(id_text(frame.get_column(name)) for name in ("completer", "destination")),
-            *(hex_text(frame.get_column(name)) for name in ("address", "register", "st", "prefix", *DW_COLUMNS)),
-            _names(frame.get_column("requester"), machine if width is None or width >= WITH_NAMES else None),
-            _messages().gather(frame.get_column("message").cast(pl.UInt32)).alias("message"),
-        ]
-    )
-    cells = [
-        Cell("index", pl.col("index"), 8, right=True),
-        Cell("time", pl.col("time"), 10, right=True),
-        Cell("dir", pl.col("direction").cast(pl.String).replace(_DIRECTIONS), 3),
-        Cell("kind", pl.col("kind").cast(pl.String), 8),
-        Cell("requester", pl.col("requester"), 9 if machine is None else _longest_name(machine)),
-        Cell("tag", pl.col("tag"), 5, right=True),
-        Cell("bytes", _bytes(), 5, right=True),
-        Cell("target", _target(), 18),
-        Cell("details", _details(), 0),
-    ]
-    if dws:
-        digits = [pl.col(name).str.slice(2).str.pad_start(8, "0") for name in DW_COLUMNS]
-        cells[-1:-1] = [Cell("header DWs", pl.concat_str(digits, separator=" "), 35)]
-    if files:
-        prepared = prepared.with_columns(frame.get_column("file").cast(pl.String).replace(files, [clean(name) for name in files]))
-        cells.insert(0, Cell("file", pl.col("file"), max(map(len, files))))
-    if width is not None:
-        gone = {title for title, least in (("index", WITH_INDEX), ("tag", WITH_TAG), ("dir", WITH_DIRECTION)) if width < least}
-        cells = [cell for cell in cells if cell.title not in gone]
-    return aligned(prepared, cells, width)
+        return header, lines
 
 
 def _are_errors(frame: pl.DataFrame) -> pl.Series:
@@ -133,13 +110,7 @@ def _are_errors(frame: pl.DataFrame) -> pl.Series:
 def _names(requesters: pl.Series, machine: Machine | None) -> pl.Series:
     """Format requester IDs, each followed by the kernel's name if there is one."""
     text = id_text(requesters)
-    if machine is None:
-        return text
-    named = {
-        format_id(routing_id): f"{format_id(routing_id)} {function.kernel_names[0]}"
-        for routing_id, function in functions_by_id(machine).items()
-        if function.kernel_names
-    }
+    named = {format_id(number): f"{format_id(number)} {name}" for number, name in kernel_names_by_id(machine).items()}
     return text.replace(list(named), list(named.values())) if named else text
 
 

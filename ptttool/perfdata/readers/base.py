@@ -7,8 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from ptttool.perfdata.attributes import AttributeTable
-from ptttool.perfdata.backing import Backing
-from ptttool.perfdata.model import AuxChunk, AuxPayload, Contents, Mode
+from ptttool.perfdata.model import AuxChunk, AuxPayload, Contents, Mode, RandomAccess
 from ptttool.perfdata.problems import Problems
 from ptttool.perfdata.walker import Payload, Walker
 
@@ -76,10 +75,12 @@ class Reader:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _chunk(self, payload: Payload, number: int, start: int, file_offset: int, size: int, backing: Backing, missing: int) -> AuxChunk:
+    def _chunk(
+        self, payload: Payload, number: int, start: int, file_offset: int, size: int, source: memoryview | RandomAccess, missing: int
+    ) -> AuxChunk:
         return AuxChunk(
             number=number, offset=payload.offset, start=start, payload_size=payload.size, size=size, idx=payload.idx, cpu=payload.cpu,
-            tid=payload.tid, reference=payload.reference, file_offset=file_offset, _backing=backing, missing=missing,
+            tid=payload.tid, reference=payload.reference, file_offset=file_offset, source=source, missing=missing,
         )  # fmt: skip
 
     def _next_number(self) -> int:

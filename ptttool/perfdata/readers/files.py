@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ptttool.files.local import LocalFile
 from ptttool.perfdata import layout
-from ptttool.perfdata.backing import OnRequest, RandomAccess
 from ptttool.perfdata.header import parse_header, read_attributes, read_features
-from ptttool.perfdata.model import AuxChunk, Mode
+from ptttool.perfdata.model import AuxChunk, Mode, RandomAccess
 from ptttool.perfdata.readers.base import Reader
 from ptttool.perfdata.walker import Why
 
@@ -17,8 +16,7 @@ from ptttool.perfdata.walker import Why
 FIRST, MOST = 16 << 10, 256 << 10
 
 
-@dataclass(frozen=True)
-class _Segment:
+class _Segment(NamedTuple):
     """Records between two offsets of a file.
 
     Attributes
@@ -155,7 +153,7 @@ class FileReader(Reader):
         held = min(payload.size, end - position)
         number = self._next_number()
         self._end_payload(payload, number, position, held)
-        return self._chunk(payload, number, 0, position, held, OnRequest(file, position), payload.size - held)
+        return self._chunk(payload, number, 0, position, held, file, payload.size - held)
 
     def close(self) -> None:
         """Close the files."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from ptttool.errors import InputError
 from ptttool.perfdata import layout
-from ptttool.perfdata.backing import Memory
 from ptttool.perfdata.budget import MAX_APART
 from ptttool.perfdata.header import FileHeader, Held, parse_header, read_attributes, read_features
 from ptttool.perfdata.model import AuxChunk, Mode
@@ -158,7 +157,7 @@ class StreamReader(Reader):
                 self._end_payload(payload, number, begin, end)
             self.position = begin + start
             missing = payload.size - end if last else 0
-            yield self._chunk(payload, number, start, begin + start, len(data), Memory(memoryview(data).toreadonly()), missing)
+            yield self._chunk(payload, number, start, begin + start, len(data), memoryview(data).toreadonly(), missing)
             if last:
                 return
             start = end

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptttool.analyses.time.clock import CLOCK_COLUMNS, Clock
 from ptttool.exporters.contract import SEGMENT, TICKS, TIME_COLUMNS
+from ptttool.pipeline.work import OfQuery
 from ptttool.table.batch import Batch
 from ptttool.table.schema import Schema
 from ptttool.table.values import ABSENT, Values
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 _RECORDS = 1 << 16
 
 
-@dataclass(frozen=True)
-class Timed:
+class Timed(OfQuery, frozen=True):
     """Work: the selected rows with the time since the first record of the unit, and the unit's clock.
 
     Parameters
@@ -38,22 +37,15 @@ class Timed:
         Records of a unit, at most.
     """
 
-    query: Query
     scope: Scope
     unit_records: int
-
-    @property
-    def needs_index(self) -> bool:
-        """Whether the numbers of rows are looked at."""
-        return self.query.needs_index
 
     def __call__(self, decoded: Decoded, /) -> tuple[Batch, Clock]:
         """Return the rows and the clock."""
         clock = Clock(self.scope.time_model, self.scope.time_bits)
         ticks = clock.ticks(decoded.batch(CLOCK_COLUMNS))
-        rows = np.arange(decoded.size)
-        if self.query.where is not None:
-            rows = np.flatnonzero(self.query.where.mask(decoded.batch(self.query.where.columns).to_polars(), decoded.size))
+        wanted = self.query.mask(decoded)
+        rows = np.arange(decoded.size) if wanted is None else np.flatnonzero(wanted)
         batch = self.query.of(decoded)
         segments = np.searchsorted(ticks.breaks, rows, side="right").astype(np.int64) + ticks.segment
         at = ABSENT if ticks.at is None else Values(ticks.at[rows].astype(np.uint64))

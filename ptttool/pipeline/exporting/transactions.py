@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
@@ -126,8 +127,7 @@ def _concatenated(parts: Sequence[Transactions]) -> Transactions:
     return Transactions(**arrays, extra=extra)
 
 
-@dataclass(frozen=True)
-class Log:
+class Log(Struct, frozen=True):
     """Work: the transactions of a unit.
 
     Parameters

@@ -141,19 +141,16 @@ class Cluster(Workers):
             try:
                 future.exception(timeout=_LOOK)
             except TimeoutError:
-                missed = 0.0 if self._has_workers() else missed + _LOOK
+                try:
+                    missed = 0.0 if self._client.nthreads() else missed + _LOOK
+                except OSError as error:
+                    raise self._failed(f"the scheduler is gone ({error})") from None
                 if missed >= FORLORN:
                     raise self._failed(f"no workers for {FORLORN} s") from None
             except (CancelledError, asyncio.CancelledError, OSError) as error:
                 raise self._failed(str(error) or "the scheduler is gone") from None
             else:
                 return
-
-    def _has_workers(self) -> bool:
-        try:
-            return bool(self._client.nthreads())
-        except OSError as error:
-            raise self._failed(f"the scheduler is gone ({error})") from None
 
     def _failed(self, reason: str) -> WorkersError:
         return WorkersError(f"{self._address}: {reason}", hint="see the logs of the scheduler and the workers", code="cluster-failed")
@@ -205,8 +202,3 @@ def _first_line(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return (str(error) or type(error).__name__).splitlines()[0]
-
-
-def _untyped(function: Any) -> Any:
-    """Hide a function without type annotations from mypy."""
-    return function

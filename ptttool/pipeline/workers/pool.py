@@ -13,7 +13,6 @@ import os
 import pickle
 import signal
 import threading
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
@@ -80,13 +79,13 @@ class Promise(Protocol[R_co]):
         """Drop the task, unless it has been started."""
 
 
-class Workers(ABC):
-    """Whatever runs tasks: this process, a pool of processes, a cluster. A context manager.
+class Workers:
+    """Whatever runs tasks: a pool of processes, a cluster; this class itself is no other process. A context manager.
 
     Attributes
     ----------
     jobs : int
-        How many tasks can run at once.
+        How many tasks can run at once; where it is 1, nothing is submitted.
     batch_bytes : int
         Bytes of trace that make a task; 0: one unit.
     reduces : bool
@@ -97,9 +96,9 @@ class Workers(ABC):
     batch_bytes: int = 0
     reduces: bool = False
 
-    @abstractmethod
     def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
         """Have a function called; it, its arguments and its result can be pickled."""
+        raise NotImplementedError
 
     def reduce(self, promises: Sequence[Promise[R]], merge: Callable[[R, R], R], done: Callable[[int], None]) -> R | None:
         """Merge results, neighbours first, into one.
@@ -118,14 +117,9 @@ class Workers(ABC):
         object
             The merged result; None without promises.
         """
-        whole: R | None = None
-        for number, promise in enumerate(promises):
-            result = promise.result()
-            done(number)
-            whole = result if whole is None else merge(whole, result)
-        return whole
+        raise NotImplementedError
 
-    def close(self) -> None:  # noqa: B027 - there may be nothing to release
+    def close(self) -> None:
         """Release the workers; unfinished tasks are dropped."""
 
     def __enter__(self) -> Self:
@@ -135,31 +129,7 @@ class Workers(ABC):
         self.close()
 
 
-class Alone(Workers):
-    """No other process: tasks run when their result is asked for. It has no state."""
-
-    def submit(self, function: Callable[..., R], *arguments: Any) -> Promise[R]:
-        """Return a promise that calls the function here."""
-        return _Here(function, arguments)
-
-
-class _Here(Generic[R]):
-    """A call that is made when its result is wanted."""
-
-    size = 0
-
-    def __init__(self, function: Callable[..., R], arguments: tuple[Any, ...]) -> None:
-        self._function = function
-        self._arguments = arguments
-
-    def result(self) -> R:
-        return self._function(*self._arguments)
-
-    def cancel(self) -> None:
-        pass
-
-
-ALONE = Alone()
+ALONE = Workers()
 """The default wherever workers are optional."""
 
 
@@ -222,7 +192,7 @@ class Pool(Workers):
             try:
                 free.connection.send_bytes(task.message)
             except OSError:
-                self._lost(free)
+                raise lost_worker(free.process) from None
 
     def _collect(self, timeout: float | None) -> None:
         """Take the answers that have arrived; wait for one up to `timeout` seconds (None: for ever)."""
@@ -234,7 +204,7 @@ class Pool(Workers):
             try:
                 answer, size = _received(worker.connection)
             except (EOFError, OSError):
-                self._lost(worker)
+                raise lost_worker(worker.process) from None
             if worker.ready:
                 task = worker.tasks.popleft()
                 task.answer, task.size = answer, size
@@ -242,9 +212,6 @@ class Pool(Workers):
                 worker.ready = True
             else:
                 raise answer[1]
-
-    def _lost(self, worker: _Worker) -> None:
-        raise lost_worker(worker.process)
 
     def close(self) -> None:
         """Kill the processes: they hold nothing that would be lost."""

@@ -7,6 +7,7 @@ import re
 import shlex
 import stat
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,14 +107,7 @@ def _try(ca: str, certificate: str, key: str | None) -> None:
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-    def load_authority() -> None:
-        context.load_verify_locations(ca)
-
-    def load_certificate() -> None:
-        context.load_cert_chain(certificate, key)
-
-    for path, load in ((ca, load_authority), (certificate, load_certificate)):
+    for path, load in ((ca, partial(context.load_verify_locations, ca)), (certificate, partial(context.load_cert_chain, certificate, key))):
         if "\n" in path:
             continue
         try:
