@@ -40,6 +40,11 @@ def in_words(things: Iterable[object], conjunction: str = "and") -> str:
     return f"{', '.join(names[:-1])} {conjunction} {names[-1]}"
 
 
+def first_of(names: Sequence[str], most: int) -> list[str]:
+    """Return the first names of a list, and behind them how many more there are."""
+    return [*names[:most], f"{len(names) - most} more"] if len(names) > most else list(names)
+
+
 def did_you_mean(names: Iterable[object]) -> str:
     """Ask whether one of the names was meant, as a hint: ``did you mean a, b or c?``."""
     return f"did you mean {in_words(names, 'or')}?"

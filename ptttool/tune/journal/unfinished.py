@@ -17,7 +17,7 @@ from ptttool.tune.journal.author import boot_id, driver_identity
 from ptttool.tune.journal.records import ChangeRecord, Outcome, Step, StepState
 from ptttool.tune.journal.store import Journal, journal_of
 from ptttool.tune.values import attribute_names, read_value
-from ptttool.wording import counted, in_words
+from ptttool.wording import counted, first_of, in_words
 
 # Names of attributes in a message.
 SHOWN = 6
@@ -107,7 +107,7 @@ class Unfinished(Struct, frozen=True):
     def _diagnostics(self) -> Iterator[Diagnostic]:
         if self.changes:
             half = [one for one in self.attributes if one.state is not ValueState.OLD]
-            names = [one.label for one in half[:SHOWN]] + ([f"{len(half) - SHOWN} more"] if len(half) > SHOWN else [])
+            names = first_of([one.label for one in half], SHOWN)
             what = in_words(describe(change) for change in self.changes[-3:])
             yield Diagnostic(
                 Severity.WARNING,

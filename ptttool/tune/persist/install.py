@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from ptttool.errors import OutputError, PtttoolError, UsageError
 from ptttool.files.locks import hold
 from ptttool.tune.persist.contract import TARGETS, PermanentFile
 from ptttool.tune.persist.export import Export
-from ptttool.tune.persist.record import VERSION, Installed, Records, digest
+from ptttool.tune.persist.record import VERSION, Installed, digest, read_record, remove_record, write_record
 from ptttool.tune.persist.rooted import Rooted
 
 # Seconds to wait for another process that installs.
@@ -91,11 +91,9 @@ class UninstallPlan(Struct, frozen=True):
     folders: tuple[str, ...]
 
 
-@contextmanager
-def installing(root: Path) -> Iterator[None]:
+def installing(root: Path) -> AbstractContextManager[Path]:
     """Install or remove alone: another process waits for some seconds, then is refused. Raises BusyError, AccessError."""
-    with hold("tune-install", purpose="tune export", subject=f"what is installed below {root}", wait=WAIT):
-        yield
+    return hold("tune-install", purpose="tune export", subject=f"what is installed below {root}", wait=WAIT)
 
 
 def plan_install(export: Export, root: Path) -> InstallPlan:
@@ -115,7 +113,7 @@ def plan_install(export: Export, root: Path) -> InstallPlan:
         raise UsageError(f"what is for {export.target} is not installed on this machine", hint=hint, code="not-installable")
     if not root.is_dir():
         raise OutputError(f"{root}: not a folder", hint="--root names the root of a system", code="no-such-folder")
-    files, before = Rooted(root), Records(root).read(export.target)
+    files, before = Rooted(root), read_record(root, export.target)
     known = {} if before is None else before.files
     new: list[PermanentFile] = []
     replaced: list[PermanentFile] = []
@@ -135,8 +133,9 @@ def plan_install(export: Export, root: Path) -> InstallPlan:
     others = set(known) - {file.path for file in export.files}
     state = {path: files.read(path) for path in sorted(others)}
     stale = tuple(path for path, found in state.items() if found is not None and digest(*found) in known[path])
-    kept = [path for path, found in state.items() if found is not None and path not in stale]
-    notes = [_stays(files.shown(path)) for path in kept]
+    kept = [files.shown(path) for path, found in state.items() if found is not None and path not in stale]
+    message = "{} was installed, and changed since: it stays"
+    notes = [Diagnostic(Severity.WARNING, "changed-since-install", message.format(path), where=path) for path in kept]
     return InstallPlan(export, root, tuple(new), tuple(replaced), tuple(same), stale, (*notes, *_others(export, root)))
 
 
@@ -148,13 +147,13 @@ def install(plan: InstallPlan) -> None:
     OutputError, AccessError
         A file cannot be written; what was written is recorded.
     """
-    files, records = Rooted(plan.root), Records(plan.root)
-    before = records.read(plan.export.target) or Installed(VERSION, plan.export.target, plan.export.profile, {}, ())
+    files = Rooted(plan.root)
+    before = read_record(plan.root, plan.export.target) or Installed(VERSION, plan.export.target, plan.export.profile, {}, ())
     wanted = {file.path: (digest(file.text.encode(), file.is_link),) for file in plan.export.files}
     both = {path: tuple(dict.fromkeys((*before.files.get(path, ()), *wanted.get(path, ())))) for path in (*before.files, *wanted)}
     # Before the first file: whatever is written, the record knows it.
     between = replace(before, profile=plan.export.profile, files=both)
-    records.write(between)
+    write_record(plan.root, between)
     try:
         for file in (*plan.write, *plan.replace):
             files.write(file.path, file.text.encode(), is_link=file.is_link, replace=file in plan.replace)
@@ -163,8 +162,8 @@ def install(plan: InstallPlan) -> None:
     finally:
         if files.made:
             between = replace(between, folders=tuple(dict.fromkeys((*before.folders, *files.made))))
-            records.write(between)
-    records.write(replace(between, files=wanted))
+            write_record(plan.root, between)
+    write_record(plan.root, replace(between, files=wanted))
 
 
 def plan_uninstall(target: str, root: Path) -> UninstallPlan:
@@ -178,7 +177,7 @@ def plan_uninstall(target: str, root: Path) -> UninstallPlan:
         A folder of a path is not safe; the record of what was installed is damaged.
     """
     TARGETS.get(target)
-    installed = Records(root).read(target)
+    installed = read_record(root, target)
     if installed is None:
         raise UsageError(f"nothing is installed for {target} below {root}", code="not-installed")
     files = Rooted(root)
@@ -202,7 +201,7 @@ def uninstall(plan: UninstallPlan) -> None:
         files.remove(path)
     for path in reversed(plan.folders):
         files.remove_folder(path)
-    Records(plan.root).remove(plan.target)
+    remove_record(plan.root, plan.target)
     if plan.changed:
         shown = [files.shown(path) for path in plan.changed]
         raise OutputError(
@@ -213,19 +212,13 @@ def uninstall(plan: UninstallPlan) -> None:
         )
 
 
-def _stays(path: str) -> Diagnostic:
-    message = f"{path} was installed, and changed since: it stays"
-    return Diagnostic(Severity.WARNING, "changed-since-install", message, where=path)
-
-
 def _others(export: Export, root: Path) -> Iterator[Diagnostic]:
     """Warn about other targets that are installed: two would set the values."""
-    records = Records(root)
     for name in TARGETS.names():
         if name == export.target:
             continue
         try:
-            found = records.read(name)
+            found = read_record(root, name)
         except PtttoolError:
             continue
         if found is not None:

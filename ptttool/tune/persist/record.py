@@ -54,59 +54,51 @@ def digest(data: bytes, is_link: bool) -> str:
     return f"{'link' if is_link else 'file'} {hashlib.sha256(data).hexdigest()}"
 
 
-class Records:
-    """The records of a root folder.
+def _record_of(root: Path, target: str) -> tuple[Rooted, str]:
+    """Return where the record of a target is: for the running system in :func:`~ptttool.files.own_folders.state_folder`."""
+    if root == RUNNING_ROOT:
+        return Rooted(state_folder()), f"/installed/{target}.json"
+    return Rooted(root), f"/var/lib/ptttool/installed/{target}.json"
 
-    Parameters
-    ----------
-    root : Path
-        The folder. For the running system, they are in :func:`~ptttool.files.own_folders.state_folder`.
+
+def read_record(root: Path, target: str) -> Installed | None:
+    """Read the record of a target below a root folder; None if nothing is installed.
+
+    Raises
+    ------
+    InputError
+        ``record-damaged``: it is not a record of this version.
     """
+    files, path = _record_of(root, target)
+    found = files.read(path)
+    if found is None:
+        return None
+    data, is_link = found
+    try:
+        installed = read_json(None if is_link or len(data) > LARGEST else json.loads(data), Installed)
+        if installed.target != target:
+            raise ValueError("the record of another target")
+    except (RecursionError, ValueError):
+        hint = "what was installed is not known: remove it by hand, then this file"
+        raise InputError(files.shown(path), "not a record of what was installed", hint=hint, code="record-damaged") from None
+    return installed
 
-    def __init__(self, root: Path) -> None:
-        self._own = state_folder() if root == RUNNING_ROOT else None
-        self._files = Rooted(root if self._own is None else self._own)
-        self._folder = "/var/lib/ptttool/installed" if self._own is None else "/installed"
 
-    def path(self, target: str) -> str:
-        """Return the path of a target's record."""
-        return f"{self._folder}/{target}.json"
-
-    def read(self, target: str) -> Installed | None:
-        """Read a record; None if nothing is installed.
-
-        Raises
-        ------
-        InputError
-            ``record-damaged``: it is not a record of this version.
-        """
-        path = self.path(target)
-        found = self._files.read(path)
-        if found is None:
-            return None
-        data, is_link = found
+def write_record(root: Path, installed: Installed) -> None:
+    """Write a record. Raises AccessError, OutputError."""
+    files, path = _record_of(root, installed.target)
+    if root == RUNNING_ROOT:
         try:
-            installed = read_json(None if is_link or len(data) > LARGEST else json.loads(data), Installed)
-            if installed.target != target:
-                raise ValueError("the record of another target")
-        except (RecursionError, ValueError):
-            shown = self._files.shown(path)
-            hint = "what was installed is not known: remove it by hand, then this file"
-            raise InputError(shown, "not a record of what was installed", hint=hint, code="record-damaged") from None
-        return installed
+            os.close(open_own_folder(files.root))
+        except OSError as error:
+            raise output_failure(files.root, error, kind="folder") from None
+    files.write(path, json.dumps(to_json(installed), indent=2).encode() + b"\n", replace=True)
 
-    def write(self, installed: Installed) -> None:
-        """Write a record. Raises AccessError, OutputError."""
-        if self._own is not None:
-            try:
-                os.close(open_own_folder(self._own))
-            except OSError as error:
-                raise output_failure(self._own, error, kind="folder") from None
-        self._files.write(self.path(installed.target), json.dumps(to_json(installed), indent=2).encode() + b"\n", replace=True)
 
-    def remove(self, target: str) -> None:
-        """Remove a record."""
-        self._files.remove(self.path(target))
+def remove_record(root: Path, target: str) -> None:
+    """Remove the record of a target."""
+    files, path = _record_of(root, target)
+    files.remove(path)
 
 
 def _is_path(text: str) -> bool:

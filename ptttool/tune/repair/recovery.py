@@ -171,23 +171,17 @@ def recover(
         changes, left = ((), found.attributes) if action is None else _plan(source, found, action, force=force)
         return Recovery(action=action, changes=changes, left=left, diagnostics=found.diagnostics, unfinished=found)
     with tuning(source, f"tune recover --{action}", journal=journal) as session:
-        return _carry_out(session, action, force=force, on_change=on_change)
-
-
-def _carry_out(session: Session, action: RecoverAction, *, force: bool, on_change: OnChange | None) -> Recovery:
-    found = session.unfinished
-    if action is RecoverAction.KEEP:
-        _keep(session)
-        return Recovery(action=action, dry_run=False, diagnostics=tuple(session.diagnostics), unfinished=found)
-    changes, left = _plan(session.source, found, action, force=force)
-    held_back = {number for one in left for number in one.changes}
-    repairs = [change.number for change in found.changes if change.number not in held_back]
-    _note_partly(session, held_back)
-    # To complete what was to undo a change is to undo that change.
-    undoes = [number for change in found.changes if change.number in repairs for number in change.undoes]
-    completed = undoes if action is RecoverAction.COMPLETE else ()
-    changes = apply_changes(changes, on_change=on_change, session=session, repairs=repairs, undoes=completed)
-    return Recovery(action=action, dry_run=False, changes=changes, left=left, diagnostics=tuple(session.diagnostics), unfinished=found)
+        found = session.unfinished
+        changes, left = _plan(source, found, action, force=force)
+        held_back = {number for one in left for number in one.changes}
+        _note(session, action, held_back)
+        if action is not RecoverAction.KEEP:
+            repaired = [change for change in found.changes if change.number not in held_back]
+            # To complete what was to undo a change is to undo that change.
+            undoes = [number for change in repaired for number in change.undoes] if action is RecoverAction.COMPLETE else ()
+            repairs = [change.number for change in repaired]
+            changes = apply_changes(changes, on_change=on_change, session=session, repairs=repairs, undoes=undoes)
+        return Recovery(action=action, dry_run=False, changes=changes, left=left, diagnostics=tuple(session.diagnostics), unfinished=found)
 
 
 def _plan(
@@ -206,25 +200,20 @@ def _plan(
     return plan_changes(settings), left
 
 
-def _note_partly(session: Session, numbers: Collection[int]) -> None:
-    """Note that changes are recovered in part: once the others are restored, what is left must not pass for a change that is complete."""
+def _note(session: Session, action: RecoverAction, held_back: Collection[int]) -> None:
+    """Close every change of which the values are kept, and put aside what cannot be read; note which changes are recovered in part.
+
+    Once the others are restored, what is left of such a change must not pass for a change that is complete.
+    """
     if session.journal is None:
         return
     try:
-        for number in sorted(numbers):
+        if action is RecoverAction.KEEP:
+            for change in session.unfinished.changes:
+                session.journal.close(change.number, Outcome.KEPT)
+            for error in session.unfinished.damaged:
+                session.journal.rename(error.details["number"], DAMAGED)
+        for number in sorted(held_back):
             session.journal.append(number, {"record": "failed", "ended": utc_now()})
-    except OSError as error:
-        raise no_journal(session.journal.folder, error) from None
-
-
-def _keep(session: Session) -> None:
-    """Close every change that was cut off, and put aside what cannot be read."""
-    if session.journal is None:
-        return
-    try:
-        for change in session.unfinished.changes:
-            session.journal.close(change.number, Outcome.KEPT)
-        for error in session.unfinished.damaged:
-            session.journal.rename(error.details["number"], DAMAGED)
     except OSError as error:
         raise no_journal(session.journal.folder, error) from None

@@ -18,13 +18,10 @@ from ptttool.tune.driver import Change, OnChange, Setting, apply_changes, plan_c
 from ptttool.tune.journal.history import NO_JOURNAL, REHEARSAL, History, read_history
 from ptttool.tune.journal.records import ChangeRecord
 from ptttool.tune.journal.store import journal_of
-from ptttool.tune.journal.unfinished import HALF_DONE, Unfinished, find_unfinished
-from ptttool.tune.session import Session, tuning
+from ptttool.tune.journal.unfinished import HALF_DONE, SHOWN, Unfinished, find_unfinished
+from ptttool.tune.session import tuning
 from ptttool.tune.values import attribute_names
-from ptttool.wording import counted, in_words
-
-# Attributes that are named in a message.
-SHOWN = 6
+from ptttool.wording import counted, first_of, in_words
 
 
 @document("tune-undo")
@@ -107,13 +104,9 @@ def undo(
     if dry_run:
         return _plan(source, find_unfinished(source, journal_of(source, journal)), count, force=force, journal=journal)
     with tuning(source, f"tune undo {count}" if count > 1 else "tune undo", journal=journal) as session:
-        return _carry_out(session, count, force=force, on_change=on_change, journal=journal)
-
-
-def _carry_out(session: Session, count: int, *, force: bool, on_change: OnChange | None, journal: bool | str | os.PathLike[str]) -> Undo:
-    plan = _plan(session.source, session.unfinished, count, force=force, journal=journal)
-    changes = apply_changes(plan.changes, on_change=on_change, session=session, undoes=plan.numbers)
-    return replace(plan, dry_run=False, changes=changes, diagnostics=(*session.diagnostics, *plan.diagnostics))
+        plan = _plan(source, session.unfinished, count, force=force, journal=journal)
+        changes = apply_changes(plan.changes, on_change=on_change, session=session, undoes=plan.numbers)
+        return replace(plan, dry_run=False, changes=changes, diagnostics=(*session.diagnostics, *plan.diagnostics))
 
 
 def _plan(source: Source, unfinished: Unfinished, count: int, *, force: bool, journal: bool | str | os.PathLike[str]) -> Undo:
@@ -163,7 +156,7 @@ def _chosen(history: History, count: int) -> tuple[ChangeRecord, ...]:
 def _gone(gone: list[tuple[str, str]]) -> PtttoolError:
     labels = [f"{device}/{attribute}" for device, attribute in gone]
     return DeviceError(
-        f"{_some(labels)}: not on this machine now; nothing was written",
+        f"{', '.join(first_of(labels, SHOWN))}: not on this machine now; nothing was written",
         hint="--force undoes the rest",
         code="attribute-gone",
         attributes=labels,
@@ -174,12 +167,8 @@ def _changed_since(foreign: list[Change], expected: dict[tuple[str, str], set[in
     left = [in_words(sorted(expected[change.key]), "or") for change in foreign]
     labels = [f"{change.label} is {change.old} and was left as {values}" for change, values in zip(foreign, left, strict=True)]
     return HardwareError(
-        f"{_some(labels)}: set by somebody else since; nothing was written",
+        f"{', '.join(first_of(labels, SHOWN))}: set by somebody else since; nothing was written",
         hint="--force writes the values from before all the same",
         code="changed-since",
         attributes=[change.label for change in foreign],
     )
-
-
-def _some(labels: list[str]) -> str:
-    return ", ".join(labels[:SHOWN] + ([f"{len(labels) - SHOWN} more"] if len(labels) > SHOWN else []))
