@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Event
 from typing import ClassVar
@@ -305,7 +305,7 @@ def samples(plan: Plan, sampling: Sampling, *, stop: Event | None = None, hold: 
             counters = find_counters(source, plan.device, request.root_ports, request.requester, find_perf())
     with scratch_folder() as folder:
         output = folder / "perf.data"
-        window = replace(plan, output=output, seconds=sampling.window, command=())
+        window = structs.replace(plan, output=output, seconds=sampling.window, command=())
         number = 0
         before: float | None = None
         last: Sample | None = None

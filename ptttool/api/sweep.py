@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -373,7 +372,7 @@ class _TraceOfRuns:
         try:
             with scratch_folder() as folder:
                 path = folder / "run.data"
-                record(dataclasses.replace(self._plan, output=path))
+                record(replace(self._plan, output=path))
                 (analyzed,) = analyze(path, self._analyses).recordings
                 self._found = {name: to_json(result) for name, result in analyzed.results.items()}
         except BaseException as error:

@@ -17,9 +17,9 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.capture.checks import host
 from ptttool.capture.checks.host import Rights
@@ -44,8 +44,7 @@ Answer = tuple[PttDevice | None, str]
 sentence without full stop, then says why."""
 
 
-@dataclass(frozen=True)
-class Asking:
+class Asking(Struct, frozen=True):
     """What the driver is asked with.
 
     Parameters
@@ -157,7 +156,7 @@ def _events(request: TraceRequest, machine: Machine, device: PttDevice, *, force
     for port in request.root_ports:
         behind = next((one.address for one in walk(machine, port) if one.address in requesters), None)
         if behind is not None:
-            yield build(structs.replace(request, root_ports=(), requester=behind), device=device, force=force).config
+            yield build(replace(request, root_ports=(), requester=behind), device=device, force=force).config
 
 
 def _shared_by_empty_port(options: EventOptions, machine: Machine, device: PttDevice) -> str | None:

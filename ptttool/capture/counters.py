@@ -11,7 +11,6 @@ import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -33,8 +32,7 @@ _PATIENCE = 5.0
 _PORT_BITS = 0xFFFF
 
 
-@dataclass(frozen=True)
-class CounterPlan:
+class CounterPlan(Struct, frozen=True):
     """What is counted.
 
     Parameters

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.capture.event.choose import ChosenEvent
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE, MINIMUM_AUX_SIZE, perf_command
@@ -20,8 +21,7 @@ from ptttool.wording import counted
 _PAGE_TABLE = 4 << 20
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """A recording that is to be made.
 
     Parameters

@@ -6,10 +6,9 @@ import platform
 import shlex
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from ptttool.capture.checks.contract import require
 from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, tracers_now
@@ -130,7 +129,7 @@ def _keep(plan: Plan, known: Sidecar, outcome: Outcome, file: UnfinishedFile, lo
     online = None if host.online is None else online_cpus(source)
     went_offline = () if host.online is None or online is None else tuple(cpu for cpu in host.online if cpu not in online)
     lasted = outcome.traced_at_least if outcome.traced is None else outcome.traced
-    known = structs.replace(
+    known = replace(
         known,
         traced=traced,
         started=outcome.started.isoformat(timespec="milliseconds"),

@@ -12,8 +12,9 @@ import lzma
 import shlex
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.capture.checks.output import require_output
 from ptttool.capture.documents import PlanBody
@@ -35,8 +36,7 @@ FOLDER = Path(__file__).parents[1] / "demo" / "recordings"
 _MOST_NAMED = 4
 
 
-@dataclass(frozen=True)
-class BundledRecording:
+class BundledRecording(Struct, frozen=True):
     """One recording of the index; the fields are those of the JSON."""
 
     file: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import json
 import os
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from msgspec.structs import replace
 
 from ptttool.capture.ask_driver import Asking, ask_driver, choose_asking
@@ -128,11 +128,11 @@ def test_several_root_ports(machine: Machine, asking: Asking) -> None:
 
 def test_an_answer_that_is_not_clear(machine: Machine, asking: Asking) -> None:
     for number in (0, errno.EINVAL, errno.EBUSY, errno.EACCES, errno.ENODEV):
-        name, text = answer(machine, dataclasses.replace(asking, refusal=lambda *_, number=number, **__: number))
+        name, text = answer(machine, structs.replace(asking, refusal=lambda *_, number=number, **__: number))
         assert name is None
         assert (errno.errorcode[number] in text) == (number not in (0, errno.EINVAL)) if number else "accept" in text
     with pytest.raises(UsageError) as caught:
-        choose_asking(EventOptions(root_ports=("nvme0",)), machine, dataclasses.replace(asking, refusal=lambda *_, **__: errno.EINVAL))
+        choose_asking(EventOptions(root_ports=("nvme0",)), machine, structs.replace(asking, refusal=lambda *_, **__: errno.EINVAL))
     assert caught.value.code == "ambiguous-device"
     assert "no device accepts" in str(caught.value.hint)
 
@@ -155,7 +155,7 @@ def refused(*_arguments: object, **_more: object) -> int:
 
 TRACER = Process(4711, ("prf", "record", "-e", "hisi_ptt0_2/filter=0x80100/"), 65534, holds_events=False)
 MONITOR = Process(4712, ("node_exporter",), 0, holds_events=True)
-HOLDER = dataclasses.replace(TRACER, pid=4714, holds_events=True)
+HOLDER = structs.replace(TRACER, pid=4714, holds_events=True)
 OTHER = Process(4713, ("init",), 0, holds_events=False)
 
 
@@ -170,26 +170,26 @@ OTHER = Process(4713, ("init",), 0, holds_events=False)
         # A driver that is built in has no count.
         ("", (OTHER,), True),
         ("", (OTHER, MONITOR), False),
-        ("", (OTHER, dataclasses.replace(OTHER, holds_events=None)), False),
+        ("", (OTHER, structs.replace(OTHER, holds_events=None)), False),
     ],
 )
 def test_who_may_hold_an_event(
     references: str, processes: tuple[Process, ...], asked: bool, source: LiveTree, machine: Machine, asking: Asking
 ) -> None:
     source.references = references
-    asking = dataclasses.replace(asking, processes=lambda: processes)
+    asking = structs.replace(asking, processes=lambda: processes)
     if asked:
         assert answer(machine, asking)[0] == "hisi_ptt0_0"
     else:
-        name, text = answer(machine, dataclasses.replace(asking, refusal=refused))
+        name, text = answer(machine, structs.replace(asking, refusal=refused))
         assert name is None
         assert not processes or str(processes[-1].pid) in text
         assert HOLDER not in processes or str(MONITOR.pid) not in text
 
 
 def test_when_it_is_not_asked(machine: Machine, asking: Asking, source: LiveTree) -> None:
-    asking = dataclasses.replace(asking, refusal=refused)
-    assert answer(machine, dataclasses.replace(asking, rights=Rights(0)))[0] is None
+    asking = structs.replace(asking, refusal=refused)
+    assert answer(machine, structs.replace(asking, rights=Rights(0)))[0] is None
     with hold_device("hisi_ptt2_0", purpose="trace"):
         assert "hisi_ptt2_0" in answer(machine, asking)[1]
     offline = replace(machine, devices=(*machine.devices[:2], replace(machine.devices[2], cpus=())))
@@ -199,7 +199,7 @@ def test_when_it_is_not_asked(machine: Machine, asking: Asking, source: LiveTree
 
 
 def test_rights_that_are_enough(machine: Machine, asking: Asking) -> None:
-    assert answer(machine, dataclasses.replace(asking, rights=Rights(1 << CAP_PERFMON)))[0] == "hisi_ptt0_0"
+    assert answer(machine, structs.replace(asking, rights=Rights(1 << CAP_PERFMON)))[0] == "hisi_ptt0_0"
 
 
 def test_the_system_call() -> None:

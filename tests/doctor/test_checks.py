@@ -10,11 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.capture.checks.contract import CHECKS as RECORDING_CHECKS
 from ptttool.capture.checks.contract import check as recording_check

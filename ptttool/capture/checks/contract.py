@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ptttool.capture.checks.host import Host
 from ptttool.capture.plan import Plan
@@ -14,8 +15,7 @@ from ptttool.registry import Registry
 Run = Callable[[Host, Plan], Iterable[Diagnostic]]
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Struct, frozen=True):
     """A check.
 
     Parameters
@@ -36,7 +36,7 @@ class Check:
     order: int
     run: Run
     error: type[PtttoolError]
-    other_errors: Mapping[str, type[PtttoolError]] = field(default_factory=dict)
+    other_errors: Mapping[str, type[PtttoolError]] = {}
 
     def exception(self, found: Diagnostic) -> PtttoolError:
         """Make the exception of what the check found."""

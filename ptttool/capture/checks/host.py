@@ -6,8 +6,9 @@ import os
 import shutil
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.capture.device.tracers import Process, tracers_of
 from ptttool.capture.device.tracers import running_processes as running_processes
@@ -23,8 +24,7 @@ _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 _MLOCK_KB = "/proc/sys/kernel/perf_event_mlock_kb"
 
 
-@dataclass(frozen=True)
-class Rights:
+class Rights(Struct, frozen=True):
     """What this process may do; None where the system does not say.
 
     Parameters
@@ -57,8 +57,7 @@ class Rights:
         return self.can(CAP_PERFMON) or self.can(CAP_SYS_ADMIN)
 
 
-@dataclass(frozen=True)
-class OutputFile:
+class OutputFile(Struct, frozen=True):
     """The file that the recording goes to.
 
     Parameters
@@ -90,8 +89,7 @@ class OutputFile:
     read_only: bool = False
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(Struct, frozen=True):
     """The facts about the machine that is to record.
 
     Parameters

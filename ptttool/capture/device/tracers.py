@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.capture.budget import MAX_ARGUMENTS
 from ptttool.files.locks import user_name
@@ -25,8 +26,7 @@ _INTERPRETERS = re.compile(r"(python|perl|(ba|da|z|k)?sh)[\d.]*")
 _LONGEST_COMMAND = 120
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(Struct, frozen=True):
     """A running process.
 
     Parameters

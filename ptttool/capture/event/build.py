@@ -6,8 +6,7 @@ The numbers are those of the kernel documentation on the device (Documentation/t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import ClassVar, Generic, TypeVar
 
@@ -120,8 +119,7 @@ def _member(option: str, kind: type[E], value: str) -> E:
         raise UsageError(f"{option}: unknown value {value!r}", hint=f"choose {in_words(kind, 'or')}", value=str(value)) from None
 
 
-@dataclass(frozen=True)
-class BuiltEvent:
+class BuiltEvent(Struct, frozen=True):
     """An event as perf takes it.
 
     Parameters
@@ -338,20 +336,15 @@ def _look_up(name: str, kind: FilterKind, address: PciAddress, computed: int, de
     return Filter(address, computed, computed=True)
 
 
-def _filter_diagnostics(request: TraceRequest, filters: Iterable[Filter], device: PttDevice | None) -> Iterator[Diagnostic]:
-    filters = list(filters)
+def _filter_diagnostics(request: TraceRequest, filters: Sequence[Filter], device: PttDevice | None) -> Iterator[Diagnostic]:
     if request.requester is None:
-        yield from _shared_bits(filters, device)
+        # Root ports that have the same bit: each is traced with the others.
+        known = {one.address: one for one in (*(device.root_ports if device is not None else ()), *filters)}
+        for value in dict.fromkeys(one.value for one in filters):
+            sharing = [str(address) for address in sorted(address for address, one in known.items() if one.value == value)]
+            if len(sharing) > 1:
+                message = f"root ports {in_words(sharing)} share one bit ({value:#x}): all of them are traced"
+                yield Diagnostic(Severity.INFO, "shared-bit", message, details={"root_ports": sharing, "filter": value})
     if device is not None and not device.ports_known and any(one.computed for one in filters):
         message = f"the filter is computed: this kernel does not list the filters of {request.device}"
         yield Diagnostic(Severity.INFO, "filter-computed", message)
-
-
-def _shared_bits(filters: list[Filter], device: PttDevice | None) -> Iterator[Diagnostic]:
-    """Report root ports that have the same bit: each is traced with the others."""
-    known = {one.address: one for one in (*(device.root_ports if device is not None else ()), *filters)}
-    for value in dict.fromkeys(one.value for one in filters):
-        sharing = [str(address) for address in sorted(address for address, one in known.items() if one.value == value)]
-        if len(sharing) > 1:
-            message = f"root ports {in_words(sharing)} share one bit ({value:#x}): all of them are traced"
-            yield Diagnostic(Severity.INFO, "shared-bit", message, details={"root_ports": sharing, "filter": value})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.capture.event.build import AskedTrace, BuiltEvent, TraceRequest, build, check_one_filter
 from ptttool.diagnostics import Diagnostic, Severity
@@ -46,8 +47,7 @@ class EventOptions(AskedTrace[str], frozen=True, kw_only=True):
         return TraceRequest(device=device, **asked | {"root_ports": tuple(root_ports), "requester": requester})
 
 
-@dataclass(frozen=True)
-class ChosenEvent:
+class ChosenEvent(Struct, frozen=True):
     """An event, and the device that traces it.
 
     Parameters

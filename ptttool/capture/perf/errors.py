@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.capture.device.tracers import Process
 from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
@@ -22,8 +23,7 @@ def rights_hint() -> str:
     return f"{as_root()}, or give CAP_PERFMON and CAP_IPC_LOCK, or set kernel.perf_event_paranoid to -1"
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """A ``perf record`` that failed, with facts that narrow down its cause.
 
     Parameters

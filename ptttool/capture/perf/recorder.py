@@ -13,10 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
+
+from msgspec import Struct
 
 from ptttool.capture.perf.switch import STOP_SIGNALS, Switch
 
@@ -37,8 +38,7 @@ _MAGIC = b"PERFILE2"
 _DATA_SIZE = slice(48, 56)
 
 
-@dataclass(frozen=True)
-class RecordingProgress:
+class RecordingProgress(Struct, frozen=True):
     """How far a recording is.
 
     Parameters
@@ -59,8 +59,7 @@ class RecordingProgress:
     tracing: bool = True
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How perf ended.
 
     Parameters

@@ -17,7 +17,6 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 # The command for a perf without --control: it reports, and waits for the end of the other pipe.
@@ -150,7 +149,10 @@ class Switch:
             with suppress(OSError):
                 os.close(descriptor)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Close all descriptors."""
         keeper, self._keeper = self._keeper, 0
         if keeper:
@@ -158,9 +160,3 @@ class Switch:
                 os.kill(keeper, signal.SIGKILL)
                 os.waitpid(keeper, 0)
         self._close(set(self._open))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()

@@ -9,8 +9,9 @@ import shutil
 import struct
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.errors import PerfError
 
@@ -29,8 +30,7 @@ _MACHINES = {
 }
 
 
-@dataclass(frozen=True)
-class PerfTool:
+class PerfTool(Struct, frozen=True):
     """A perf.
 
     Parameters

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.capture.checks.output import require_output
 from ptttool.capture.keep import Recorded, Report
@@ -17,8 +19,7 @@ from ptttool.files.failures import output_failure
 from ptttool.wording import clean, in_words
 
 
-@dataclass(frozen=True)
-class RecordedSeries:
+class RecordedSeries(Struct, frozen=True):
     """A series that was recorded, as far as it came.
 
     Parameters

@@ -15,7 +15,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ptttool.capture.names import SUFFIX
@@ -75,15 +74,6 @@ class UnfinishedFile:
     def through_proc(self) -> Path:
         """The path by which perf and this process reach exactly this file, whatever has its name."""
         return Path("/proc", os.readlink("/proc/self"), "fd", str(self.descriptor))  # noqa: PTH115 - a process ID as /proc counts them
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        return os.fstat(self.descriptor).st_size
-
-    def is_being_written(self) -> bool:
-        """Return whether a process has the file open to write; for a file that this process opened to read."""
-        return is_being_written(self.descriptor)
 
     def take_name(self, name: str, *, keep_old: bool = True) -> str | None:
         """Give the recording its name, and its sidecar with it. Nothing is replaced.
@@ -175,15 +165,12 @@ class UnfinishedFile:
         with suppress(FileNotFoundError):
             os.unlink(self.name + SUFFIX, dir_fd=self._folder)
 
-    def close(self) -> None:
-        """Close the file; it stays."""
-        self._stack.close()
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+    def __exit__(self, *_: object) -> None:
+        """Close the file; it stays."""
+        self._stack.close()
 
 
 def is_being_written(descriptor: int) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.capture.event.terms import FORMATS, Format, fields_of
 from ptttool.capture.perf.recorder import is_complete
@@ -20,8 +21,7 @@ _STEP = 1 << 20
 _MOST_ZEROS = 64 << 20
 
 
-@dataclass(frozen=True)
-class HeldTrace:
+class HeldTrace(Struct, frozen=True):
     """What a file holds of a trace.
 
     Parameters

@@ -7,22 +7,22 @@ import os
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
 from ptttool.capture.names import SUFFIX, sidecar_path, unfinished_in, unfinished_of, wanted_name
 from ptttool.capture.sidecar import Sidecar, find, identifies
-from ptttool.capture.unfinished.file import UnfinishedFile
+from ptttool.capture.unfinished.file import UnfinishedFile, is_being_written
 from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import PtttoolError
 from ptttool.wording import counted
 
 
-@dataclass(frozen=True)
-class Leftover:
+class Leftover(Struct, frozen=True):
     """An unfinished recording.
 
     Parameters
@@ -96,7 +96,7 @@ def look_at(path: Path) -> Leftover:
             path=path,
             wanted=wanted,
             held=held_trace(file.through_proc, config),
-            being_written=file.is_being_written(),
+            being_written=is_being_written(file.descriptor),
             started=changed if sidecar is None or sidecar.started is None else sidecar.started,
             sidecar=sidecar,
         )
@@ -124,18 +124,12 @@ def leftovers(folder: Path) -> Iterator[Diagnostic]:
         tidy_sidecars(folder)
         for path in unfinished_in(folder):
             with suppress(PtttoolError, OSError):  # another run has just dealt with it
-                if path.lstat().st_uid == os.geteuid() and (found := _dealt_with(look_at(path))) is not None:
-                    yield found
-
-
-def _dealt_with(one: Leftover) -> Diagnostic | None:
-    if one.being_written:
-        return None
-    if one.held.holds_none:
-        with UnfinishedFile(one.wanted, one.path.name) as file:
-            file.remove()
-        return None
-    return one.diagnostic()
+                one = look_at(path) if path.lstat().st_uid == os.geteuid() else None
+                if one is not None and one.state == "empty":
+                    with UnfinishedFile(one.wanted, path.name) as file:
+                        file.remove()
+                elif one is not None and not one.being_written:
+                    yield one.diagnostic()
 
 
 def tidy_sidecars(folder: Path) -> None:

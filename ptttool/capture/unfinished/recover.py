@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -120,7 +119,14 @@ def find_unfinished(path: str | Path) -> list[Leftover]:
         paths = unfinished_in(folder, name)
     except OSError as error:
         raise InputError(folder, error.strerror or str(error)) from None
-    return list(_those_still_there(paths))
+    found = []
+    for unfinished in paths:
+        try:
+            found.append(look_at(unfinished))
+        except InputError as error:
+            if error.code != "no-such-file":  # it has just got its name
+                raise
+    return found
 
 
 def tidy(target: Path) -> None:
@@ -139,15 +145,6 @@ def tidy(target: Path) -> None:
             sweep(folder)
         finally:
             os.close(folder)
-
-
-def _those_still_there(paths: list[Path]) -> Iterator[Leftover]:
-    for path in paths:
-        try:
-            yield look_at(path)
-        except InputError as error:
-            if error.code != "no-such-file":  # it has just got its name
-                raise
 
 
 def recover_recording(leftover: Leftover, *, force: bool = False) -> RecoveredRecording:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.capture.checks import host as facts
 from ptttool.capture.checks.contract import CHECKS, check, diagnose, in_order, require

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.capture.device.tracers import Process, holds_perf_events, is_believed, names_device, running_processes, tracers_of
 from ptttool.capture.perf.errors import Attempt, translate
