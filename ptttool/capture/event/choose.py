@@ -41,6 +41,11 @@ class EventOptions(AskedTrace[str], frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         check_one_filter(bool(self.root_ports), self.requester is not None)
 
+    @property
+    def root_port_names(self) -> list[str]:
+        """The root ports, one each."""
+        return [name for text in self.root_ports for name in text.split(",")]
+
     def request(self, device: str, root_ports: Iterable[PciAddress], requester: PciAddress | None) -> TraceRequest:
         """Make the request for a device, with the addresses that the names stand for."""
         asked = {name: getattr(self, name) for name in AskedTrace.__struct_fields__}
@@ -96,10 +101,10 @@ def choose(options: EventOptions, machine: Machine, device: PttDevice | None = N
         A name is unknown, or no PTT device traces it.
     """
     named = device
-    notes: list[Diagnostic] = []
+    sentences: list[str | None] = []
     ports: list[PciAddress] = []
     requester: PciAddress | None = None
-    for text in _separate(options.root_ports):
+    for text in options.root_port_names:
         port, owner, sentence = resolve_root_port(machine, text, device=named)
         if device is None:
             device = owner
@@ -111,22 +116,14 @@ def choose(options: EventOptions, machine: Machine, device: PttDevice | None = N
             )
         if port not in ports:
             ports.append(port)
-        notes += _resolved(sentence)
+        sentences.append(sentence)
     if options.requester is not None:
         requester, device, sentence = resolve_requester(machine, options.requester, device=named)
-        notes += _resolved(sentence)
+        sentences.append(sentence)
     assert device is not None  # there is a root port or a requester
     request = options.request(device.name, ports, requester)
-    return ChosenEvent(request, build(request, device=device, force=options.force), device, machine, tuple(notes))
-
-
-def _separate(texts: Iterable[str]) -> list[str]:
-    """Separate names at commas."""
-    return [name for text in texts for name in text.split(",")]
-
-
-def _resolved(sentence: str | None) -> list[Diagnostic]:
-    return [] if sentence is None else [Diagnostic(Severity.INFO, "name-resolved", sentence)]
+    notes = tuple(Diagnostic(Severity.INFO, "name-resolved", sentence) for sentence in sentences if sentence is not None)
+    return ChosenEvent(request, build(request, device=device, force=options.force), device, machine, notes)
 
 
 def choose_without_machine(options: EventOptions) -> ChosenEvent:
@@ -145,7 +142,7 @@ def choose_without_machine(options: EventOptions) -> ChosenEvent:
             code="bad-device-name",
         )
     requester = None if options.requester is None else _address(options.requester)
-    request = options.request(name, [_address(text) for text in _separate(options.root_ports)], requester)
+    request = options.request(name, [_address(text) for text in options.root_port_names], requester)
     message = "computed without the device: it was not checked whether its driver has this filter"
     return ChosenEvent(request, build(request, force=options.force), None, None, (Diagnostic(Severity.INFO, "not-checked", message),))
 

@@ -81,6 +81,9 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
         raise over_budget_text("the event string", MAX_EVENT, "characters", hint=_SHAPE)
     pmu, body, modifiers = _split(text)
     found: list[Diagnostic] = []
+    if device_numbers(pmu) is None:
+        message = f"{pmu} is not the name of one device (hisi_ptt<SICL>_<core>); perf may take several, and fail"
+        found.append(Diagnostic(Severity.ERROR, "no-single-device", message))
     values: dict[str, int] = {}
     others: dict[str, str] = {}
     config = 0
@@ -114,13 +117,7 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
     if "config" in values and len(values) > 1:
         message = f"config= stands beside {in_words(in_order(name for name in values if name != 'config'))}: perf ors them"
         found.append(Diagnostic(Severity.WARNING, "config-and-terms", message))
-    return ParsedEvent(pmu, config, (*_pmu_diagnostics(pmu), *found, *_perf_diagnostics(others, modifiers)))
-
-
-def _pmu_diagnostics(pmu: str) -> Iterator[Diagnostic]:
-    if device_numbers(pmu) is None:
-        message = f"{pmu} is not the name of one device (hisi_ptt<SICL>_<core>); perf may take several, and fail"
-        yield Diagnostic(Severity.ERROR, "no-single-device", message)
+    return ParsedEvent(pmu, config, (*found, *_perf_diagnostics(others, modifiers)))
 
 
 def _perf_diagnostics(others: Mapping[str, str], modifiers: str) -> Iterator[Diagnostic]:

@@ -216,7 +216,6 @@ class Recorder:
         self._told_to_end = 0.0
         self._unanswered = False
         self._turned_off = False
-        self._perf_ended: float | None = None
 
     def run(self, progress: Callable[[RecordingProgress], None] | None = None) -> Outcome:
         """Record until the command, the duration or the user ends it.
@@ -251,27 +250,25 @@ class Recorder:
                 if self._signals:
                     # It came before perf was started.
                     self._stop(self._signals[-1])
-                self._watch(progress, clock)
+                perf_ended = self._watch(progress, clock)
                 self._end_command()
             except BaseException:
                 self._abandon()
                 raise
-            ended = time.monotonic()
             stderr.seek(0)
             text = _SWITCHED.sub("", stderr.read().decode(errors="replace"))
         switch, status = self._switch, self._process.returncode
-        start, end = switch.enabled or clock, switch.disabled or self._perf_ended or ended
-        if not switch.confirms:
-            end = switch.disabling or end
-        surely = switch.disabled if switch.confirms else switch.disabling if status >= 0 else None
-        lasted = None if switch.enabled is None or surely is None else max(surely - switch.enabled, 0.0)
+        off = switch.disabled if switch.confirms else switch.disabling
+        lasted = None
+        if switch.enabled is not None and off is not None and (switch.confirms or status >= 0):
+            lasted = max(off - switch.enabled, 0.0)
         return Outcome(
             exit_status=status,
             stderr=text,
             complete=is_complete(self._output),
             stopped_by=signal.Signals(self._signals[0]).name if self._signals else None,
-            started=began + timedelta(seconds=start - clock),
-            ended=began + timedelta(seconds=end - clock),
+            started=began + timedelta(seconds=(switch.enabled or clock) - clock),
+            ended=began + timedelta(seconds=(off or perf_ended) - clock),
             size=self._size(),
             traced=lasted if switch.confirms else None,
             traced_at_least=None if switch.confirms else lasted,
@@ -282,8 +279,8 @@ class Recorder:
             command_stopped=self._command_stopped,
         )
 
-    def _watch(self, report: Callable[[RecordingProgress], None] | None, began: float) -> None:
-        """Turn the event on and off at the right time, and wait for perf's end."""
+    def _watch(self, report: Callable[[RecordingProgress], None] | None, began: float) -> float:
+        """Turn the event on and off at the right time, and wait for perf's end; return when that was."""
         assert self._process is not None
         silent: float | None = None
         with selectors.DefaultSelector() as ends, ExitStack() as closing:
@@ -299,10 +296,12 @@ class Recorder:
                         ends.unregister(self._switch)
                         silent = time.monotonic()
                 on, off = self._switch.enabled, self._switch.disabled
-                if on is not None and not self._is_ending():
-                    self._run_command(ends, closing)
-                if on is not None and self._is_over():
-                    self._turn_off()
+                if on is not None and self._words:
+                    is_ending = self._signals or self._told_to_end or self._turned_off or self._switch.disabling is not None
+                    if self._command is None and not is_ending:
+                        self._run_command(ends, closing)
+                    if self._command is None or self._command.poll() is not None:
+                        self._turn_off()
                 since = began if on is None else self._switch.disabling or silent
                 unanswered = since is not None and now - since > (ANSWER if on is None else PATIENCE)
                 if not self._told_to_end and (off is not None or unanswered):
@@ -316,19 +315,9 @@ class Recorder:
                         report(self._progress())
                     except OSError:  # the terminal is gone; the recording goes on
                         report = None
-        self._perf_ended = time.monotonic()
-
-    def _is_ending(self) -> bool:
-        """Tell whether anything has ended the trace, or perf."""
-        return bool(self._signals or self._told_to_end or self._turned_off) or self._switch.disabling is not None
-
-    def _is_over(self) -> bool:
-        """Tell whether the command has ended, or was not run."""
-        return bool(self._words) and (self._command is None or self._command.poll() is not None)
+        return time.monotonic()
 
     def _run_command(self, ends: selectors.BaseSelector, closing: ExitStack) -> None:
-        if not self._words or self._command is not None:
-            return
         try:
             # It has the descriptors that the user's shell opened for it; Python's own are not inherited.
             self._command = subprocess.Popen(self._words, stdout=self._stdout, preexec_fn=_prepare_command, close_fds=False)

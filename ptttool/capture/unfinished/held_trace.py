@@ -80,7 +80,9 @@ def held_trace(path: Path, config: object = None) -> HeldTrace:
             certain = _read_to_its_end(contents, path, size)
     except (PtttoolError, OSError):
         pass
-    size_of_record = _record_bytes(config, contents)
+    if not isinstance(config, int):
+        config = next((one.config for one in contents.attributes if _is_of_ptt(one, contents)), None)
+    size_of_record = None if config is None else _RECORD_BYTES.get(fields_of(config)["format"])
     return HeldTrace(size, aux_bytes, None if size_of_record is None else tlps[size_of_record], is_complete(path), certain)
 
 
@@ -94,12 +96,6 @@ def _read_to_its_end(contents: Contents, path: Path, size: int) -> bool:
     with path.open("rb") as file:
         file.seek(offset)
         return all(not part.strip(b"\0") for part in iter(lambda: file.read(_STEP), b""))
-
-
-def _record_bytes(config: object, contents: Contents) -> int | None:
-    if not isinstance(config, int):
-        config = next((one.config for one in contents.attributes if _is_of_ptt(one, contents)), None)
-    return None if config is None else _RECORD_BYTES.get(fields_of(config)["format"])
 
 
 def _is_of_ptt(attribute: Attribute, contents: Contents) -> bool:
