@@ -114,7 +114,7 @@ class GeneratedRecording:
             pattern=None if wanted.pattern == "legacy" else Pattern(wanted.pattern),
         )
         built = build(request, force=True)
-        pattern = PATTERNS[wanted.pattern]
+        pattern = PATTERNS[Pattern(wanted.pattern)]
         self._wanted = wanted
         self._records = Records(profile, eight_dw=eight_dw, pattern=pattern, seed=wanted.seed, flow=None if everything else built.flow)
         self._record_size = self._records.record_size

@@ -75,15 +75,10 @@ def meaning(attribute: str) -> str | None:
     return MEANINGS.get(ALIASES.get(attribute, attribute))
 
 
-def clamp(value: int) -> int:
-    """Return the value as the hardware stores it."""
-    return min(value, LARGEST)
-
-
 def stored_value(text: str) -> int:
     """Return the value that the hardware stores for decimal digits."""
     # Six digits or more are above the largest value, and int() refuses thousands of them.
-    return clamp(int((text.lstrip("0") or "0")[:6]))
+    return min(int((text.lstrip("0") or "0")[:6]), LARGEST)
 
 
 def is_clamped(text: str) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -16,8 +15,6 @@ from ptttool.machine.pmu import PORT_FLAG, RESERVED_FILTER_BITS
 from ptttool.machine.topology import endpoints_behind, is_empty
 from ptttool.pci import PciAddress
 from ptttool.wording import html_table, in_words
-
-E = TypeVar("E", bound=StrEnum)
 
 
 class Named(Struct, frozen=True):
@@ -160,8 +157,8 @@ def decode(config: int, terms: Mapping[str, FormatTerm], *, pmu: str | None = No
     value = fields.get("filter", 0)
     owners = owners_of(pmu, value, machine)
     kind = ROOT_PORT if value & PORT_FLAG else REQUESTER
-    types = tuple(TlpType(name) for name, bit in TYPES.items() if fields.get("type", 0) & bit)
-    layout = _named_value(Format, FORMATS, fields.get("format", 0))
+    types = tuple(name for name, bit in TYPES.items() if fields.get("type", 0) & bit)
+    layout = next((name for name, number in FORMATS.items() if number == fields.get("format", 0)), None)
     flow = Flow()
     if layout is not None and (kind == REQUESTER or value & 0xFFFF):
         flow = DIRECTIONS[layout].get(fields.get("direction", 0), Flow()).of_types(types)
@@ -172,14 +169,10 @@ def decode(config: int, terms: Mapping[str, FormatTerm], *, pmu: str | None = No
         filtered=EventFilter(kind, value, functions=(_ports if kind == ROOT_PORT else _requester)(value, owners, machine)),
         types=types,
         format=layout,
-        pattern=_named_value(Pattern, PATTERNS, fields.get("pattern", 0)),
+        pattern=next((name for name, number in PATTERNS.items() if number == fields.get("pattern", 0)), None),
         flow=flow,
         fits=tuple(device.name for device in owners) if pmu is None else (),
     )
-
-
-def _named_value(kind: type[E], values: Mapping[str, int], value: int) -> E | None:
-    return next((kind(name) for name, number in values.items() if number == value), None)
 
 
 def owners_of(pmu: str | None, value: int, machine: Machine | None) -> tuple[PttDevice, ...]:

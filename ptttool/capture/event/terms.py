@@ -86,7 +86,7 @@ class Pattern(StrEnum):
 SEVERAL_TYPES = "several types outbound: the kernel documentation allows one; the driver takes it, what the device does is not documented"
 """The message about an event of several types with outbound TLPs."""
 
-TYPES: Mapping[str, int] = {TlpType.POSTED: 1, TlpType.NON_POSTED: 2, TlpType.COMPLETION: 4}
+TYPES: Mapping[TlpType, int] = {TlpType.POSTED: 1, TlpType.NON_POSTED: 2, TlpType.COMPLETION: 4}
 TYPE_WORDS: Mapping[str, str] = {TlpType.POSTED: "posted", TlpType.NON_POSTED: "non-posted", TlpType.COMPLETION: "completion"}
 """The types in words."""
 _SPELLINGS: Mapping[str, TlpType] = {
@@ -119,8 +119,8 @@ _TYPE_HINTS = {
     "write": "writes to memory are p (posted), those to configuration space and I/O are np (non-posted)",
 }
 
-FORMATS: Mapping[str, int] = {Format.DW4: 0, Format.DW8: 1}
-PATTERNS: Mapping[str, int] = {Pattern.LEGACY: 0, Pattern.V1: 1}
+FORMATS: Mapping[Format, int] = {Format.DW4: 0, Format.DW8: 1}
+PATTERNS: Mapping[Pattern, int] = {Pattern.LEGACY: 0, Pattern.V1: 1}
 INBOUND, OUTBOUND, BOTH = Direction.INBOUND, Direction.OUTBOUND, Direction.BOTH
 
 DEFAULT_TERMS: Mapping[str, FormatTerm] = {

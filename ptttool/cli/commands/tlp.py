@@ -45,7 +45,7 @@ def tlp(
 
     Every field that a TLP of this kind has is shown with its meaning, and everything that a well-formed header does not have.
     """
-    from ptttool.capture.event.terms import PATTERNS
+    from ptttool.capture.event.terms import PATTERNS, Pattern
     from ptttool.tlp.header import decode_header
     from ptttool.tlp.log import parse_dws, parse_log
 
@@ -55,7 +55,7 @@ def tlp(
     prefixes = logged.prefixes if prefix is None else parse_dws(prefix)
     if len(prefixes) > 1:
         note("of several prefixes the first is decoded")
-    header = decode_header(logged.words, pattern=PATTERNS[pattern], prefix=prefixes[0] if prefixes else None)
+    header = decode_header(logged.words, pattern=PATTERNS[Pattern(pattern)], prefix=prefixes[0] if prefixes else None)
     if json:
         print_json(header)
         return

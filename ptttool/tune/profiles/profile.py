@@ -25,7 +25,7 @@ from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import AccessError, InputError
 from ptttool.files.standard import standard_input
-from ptttool.tune.attributes import LARGEST, clamp, clamped_value
+from ptttool.tune.attributes import LARGEST, clamped_value
 from ptttool.tune.budget import MAX_DOTS, MAX_PROFILE_BYTES
 from ptttool.wording import shortened
 
@@ -159,7 +159,7 @@ def _checked(document: dict[str, Any], path: str) -> Profile:
             key = f"devices.{device}.{attribute}"
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST_NUMBER:
                 raise wrong(key, f"{_shown(value)} is not a value", hint=f"a value is one of 0, 1, {LARGEST}, without quotes")
-            found[device][attribute] = clamp(value)
+            found[device][attribute] = min(value, LARGEST)
             if value > LARGEST:
                 clamped[key] = value
     return Profile(path, found, clamped, **texts)

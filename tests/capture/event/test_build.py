@@ -13,7 +13,7 @@ from msgspec import structs
 from ptttool.capture.event.build import BuiltEvent, TraceRequest, build
 from ptttool.capture.event.explain import explain
 from ptttool.capture.event.parse import parse_event
-from ptttool.capture.event.terms import DEFAULT_TERMS, FORMATS, PATTERN_TERM, Flow, encode, fields_of
+from ptttool.capture.event.terms import DEFAULT_TERMS, FORMATS, PATTERN_TERM, Flow, Format, encode, fields_of
 from ptttool.capture.perf.command import perf_command, size_text
 from ptttool.diagnostics import Severity
 from ptttool.errors import DeviceError, PtttoolError, UsageError
@@ -79,7 +79,7 @@ def test_direction(layout: str, direction: str, completions: str | None, types: 
     else:
         built = build(wanted)
         assert built.fields["direction"] == expected
-        assert f",direction={expected},format={FORMATS[layout]}/" in built.event
+        assert f",direction={expected},format={FORMATS[Format(layout)]}/" in built.event
 
 
 def test_the_matrix_holds_every_combination() -> None:
