@@ -19,13 +19,14 @@ from typing import ClassVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ptttool._version import __version__
 from ptttool.capture.names import sidecar_path
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar, TracedCommand, part_of, save
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import OutputError, PtttoolError
+from ptttool.machine.details.read import with_details
+from ptttool.machine.model import Machine
 from ptttool.wording import html_table
 
 # Bytes that are copied at a time.
@@ -91,24 +92,19 @@ class Log:
 
     def __init__(self, report: Report | None) -> None:
         self.diagnostics: list[Diagnostic] = []
-        self._report = report
+        self._report = report or (lambda _: None)
 
-    def add(self, found: Diagnostic) -> None:
-        """Add a diagnostic."""
-        self.diagnostics.append(found)
-        if self._report is not None:
-            self._report(found)
+    def add(self, *found: Diagnostic) -> None:
+        """Add diagnostics."""
+        self.diagnostics += found
+        for one in found:
+            self._report(one)
 
 
-def keep_plan(plan: Plan, file: UnfinishedFile, known: Sidecar) -> None:
-    """Write what is known before the recording beside the unfinished file.
-
-    Raises
-    ------
-    PtttoolError, OSError
-        It cannot be written: the disk is full, for example.
-    """
-    save(file.path, _whole(plan, known), name=plan.output.name, finished=False, file=file.through_proc)
+def traced_part(plan: Plan) -> Machine:
+    """Return what a sidecar keeps of the machine: the part that the recording can name, with details where they can be read."""
+    part, source = part_of(plan.machine, plan.device), plan.device.source
+    return replace(part if source is None else with_details(source, part), diagnostics=())
 
 
 def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[Path | None, Path | None]:
@@ -128,7 +124,7 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
     """
     problem: Exception | None = None
     try:
-        save(file.path, _whole(plan, known), name=plan.output.name, file=file.through_proc)
+        save(file.path, known, name=plan.output.name, file=file.through_proc)
     except (OSError, PtttoolError) as error:  # what was written before the recording stays
         problem = error
     try:
@@ -153,15 +149,10 @@ def _named_copy(plan: Plan, file: UnfinishedFile, known: Sidecar) -> str | None:
         with file.through_proc.open("rb") as source, copy.through_proc.open("wb") as target:
             shutil.copyfileobj(source, target, _COPIED)
         with suppress(OSError, PtttoolError):
-            save(copy.path, _whole(plan, known), name=plan.output.name, file=copy.through_proc)
+            save(copy.path, known, name=plan.output.name, file=copy.through_proc)
         old = copy.take_name(plan.output.name, keep_old=plan.force)
     file.remove_sidecar()
     return old
-
-
-def _whole(plan: Plan, known: Sidecar) -> Sidecar:
-    part = replace(part_of(known.machine, plan.device), diagnostics=())
-    return replace(known, machine=part, versions={"ptttool": __version__, **known.versions})
 
 
 def _sidecar_problem(error: Exception, sidecar: Path | None) -> Diagnostic:

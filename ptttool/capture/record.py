@@ -10,22 +10,22 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
+from ptttool._version import __version__
 from ptttool.capture.checks.contract import require
 from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, tracers_now
 from ptttool.capture.documents import PlanBody
-from ptttool.capture.keep import Log, Recorded, Report, keep_plan, settle
+from ptttool.capture.keep import Log, Recorded, Report, settle, traced_part
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
 from ptttool.capture.perf.recorder import ANSWER, Outcome, Recorder, RecordingProgress, signals_held
 from ptttool.capture.perf.switch import NOT_KNOWN, Switch
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.capture.plan import Plan
-from ptttool.capture.sidecar import Sidecar, TracedCommand, part_of
+from ptttool.capture.sidecar import Sidecar, TracedCommand, save
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
 from ptttool.capture.unfinished.leftovers import leftovers
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InterruptedByUserError, PerfError, PtttoolError
-from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.sources.contract import Source
 
@@ -67,14 +67,12 @@ def record(
     """
     log = Log(report)
     host = gather(source, plan.output, plan.command)
-    for found in require(host, plan):
-        log.add(found)
-    for found in leftovers(plan.output.absolute().parent):
-        log.add(found)
+    log.add(*require(host, plan))
+    log.add(*leftovers(plan.output.absolute().parent))
     with UnfinishedFile(plan.output) as file:
-        known = _known_before(plan, host, source)
+        known = _known_before(plan, host)
         with file.removed_on_failure():
-            keep_plan(plan, file, known)
+            save(file.path, known, name=plan.output.name, finished=False, file=file.through_proc)
         # A terminal that is closed sends its signal more than once: none comes between perf's end and the recording's name.
         with signals_held():
             outcome = _run(plan, file, progress, command_stdout)
@@ -111,14 +109,14 @@ def _held(plan: Plan, file: UnfinishedFile) -> HeldTrace:
     return held_trace(file.through_proc, plan.chosen.built.config)
 
 
-def _known_before(plan: Plan, host: Host, source: Source) -> Sidecar:
+def _known_before(plan: Plan, host: Host) -> Sidecar:
     version = host.perf.version if isinstance(host.perf, PerfTool) else None
     return Sidecar(
-        machine=with_details(source, part_of(plan.machine, plan.device)),
+        machine=traced_part(plan),
         options=PlanBody.options_of(plan),
         command=tuple(plan.kept_command),
         tune={one.name: one.value for one in plan.device.tune if one.value is not None},
-        versions={"kernel": platform.release()} | ({"perf": version} if version else {}),
+        versions={"ptttool": __version__, "kernel": platform.release()} | ({"perf": version} if version else {}),
         started=datetime.now(UTC).astimezone().isoformat(timespec="milliseconds"),
     )
 
@@ -210,7 +208,7 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: Unf
         )
     held = _held(plan, file)
     if held.aux_bytes:
-        kept = _keep(plan, _known_before(plan, host, source), outcome, file, log, source, host)
+        kept = _keep(plan, _known_before(plan, host), outcome, file, log, source, host)
         before = f", and the recording before in {kept.old}" if kept.old else ""
         _add_hint(error, f"what perf wrote until then is in {kept.path}{before}")
         error.details["recording"] = str(kept.path)

@@ -16,17 +16,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ptttool._version import __version__
 from ptttool.capture.checks.output import require_output
 from ptttool.capture.documents import PlanBody
 from ptttool.capture.event.terms import DIRECTION_VALUES, FORMATS, OUTBOUND, TYPES, fields_of
-from ptttool.capture.keep import Log, Recorded, Report, settle
+from ptttool.capture.keep import Log, Recorded, Report, settle, traced_part
 from ptttool.capture.plan import Plan
-from ptttool.capture.sidecar import Sidecar, part_of
+from ptttool.capture.sidecar import Sidecar
 from ptttool.capture.unfinished.file import UnfinishedFile
 from ptttool.capture.unfinished.leftovers import leftovers
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, InputError
-from ptttool.machine.details.read import with_details
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import root_port_value
 from ptttool.pci import PciAddress
@@ -77,21 +77,17 @@ def replay(plan: Plan, *, report: Report | None = None) -> Recorded:
     log = Log(report)
     recording = matching(plan.machine, plan.device.name, plan.chosen.built.config)
     require_output(plan.output, force=plan.force)  # the other checks are about a live machine
-    for found in _what_it_is(plan, recording):
-        log.add(found)
-    for found in leftovers(plan.output.absolute().parent):
-        log.add(found)
+    log.add(*_what_it_is(plan, recording), *leftovers(plan.output.absolute().parent))
     with UnfinishedFile(plan.output) as file:
         with file.removed_on_failure():
             unpack(recording, file.through_proc)
         # CPU, AUX area and duration of the plan had no part in that recording: its own command has them.
-        part = part_of(plan.machine, plan.device)
         options = {name: value for name, value in PlanBody.options_of(plan).items() if name not in ("cpu", "aux_size", "duration")}
         known = Sidecar(
-            machine=part if plan.device.source is None else with_details(plan.device.source, part),
+            machine=traced_part(plan),
             options=options,
             command=tuple(shlex.split(recording.command)),
-            versions={"perf": recording.perf, "kernel": recording.kernel},
+            versions={"ptttool": __version__, "perf": recording.perf, "kernel": recording.kernel},
             replay_of=recording.command,
         )
         old, sidecar = settle(plan, file, known, log)

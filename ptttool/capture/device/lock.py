@@ -29,13 +29,9 @@ def hold_device(device: str, *, purpose: str) -> AbstractContextManager[Path]:
     AccessError
         The lock cannot be created.
     """
-    return locks.hold(_name(device), purpose=purpose, subject=device)
+    return locks.hold(f"device-{device}", purpose=purpose, subject=device)
 
 
 def holder_of_device(device: str) -> locks.Holder | None:
     """Return which run of ptttool holds a PTT device; None for none. Raises OSError where the lock may not be read."""
-    return locks.holder_of(_name(device))
-
-
-def _name(device: str) -> str:
-    return f"device-{device}"
+    return locks.holder_of(f"device-{device}")

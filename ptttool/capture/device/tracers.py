@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -131,9 +132,7 @@ def holds_perf_events(pid: int) -> bool | None:
     except OSError:
         return None
     for name in names:
-        try:
+        with suppress(OSError):  # it was closed meanwhile
             if os.readlink(name) == _PERF_EVENT:  # noqa: PTH115 - text, not a path
                 return True
-        except OSError:  # it was closed meanwhile
-            continue
     return False

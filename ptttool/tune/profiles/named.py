@@ -3,19 +3,66 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.documents import document
 from ptttool.errors import InputError, UsageError
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.journal.history import read_history
-from ptttool.tune.profiles.profile import Profile, load_profile, parse_profile
+from ptttool.tune.profiles.profile import EVERY_DEVICE, Profile, load_profile, parse_profile
 from ptttool.wording import did_you_mean
 
 FOLDER = Path(__file__).with_name("built_in")
 FROM_JOURNAL = "default"
+
+
+class BuiltInProfileDocument(Struct, frozen=True):
+    """A profile that comes with ptttool.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    description : str
+        What it is for.
+    why : str
+        The reasons.
+    values : Mapping[str, int]
+        The value of each tune attribute, for every device; empty for the profile with values from the journal.
+    """
+
+    name: str
+    description: str
+    why: str
+    values: Mapping[str, int]
+
+
+@document("tune-profiles")
+class TuneProfilesDocument(Struct, frozen=True):
+    """The profiles that come with ptttool.
+
+    Parameters
+    ----------
+    profiles : tuple of BuiltInProfileDocument
+        The profiles.
+    """
+
+    profiles: tuple[BuiltInProfileDocument, ...]
+
+    @classmethod
+    def of(cls, profiles: Sequence[Profile]) -> TuneProfilesDocument:
+        """Make the document of profiles."""
+        return cls(
+            tuple(
+                BuiltInProfileDocument(one.path, one.description, " ".join(one.why.split()), one.devices.get(EVERY_DEVICE, {}))
+                for one in profiles
+            )
+        )
 
 
 def built_in_names() -> list[str]:

@@ -176,11 +176,9 @@ def profiles(
     Each is shown with its values and the reasons. "tune apply", "tune diff" and "tune export" take their names. A file of the same name
     is ./NAME.
     """
-    from ptttool.tune.profiles.named import built_in_names, built_in_profile, built_in_text
+    from ptttool.tune.profiles.named import TuneProfilesDocument, built_in_names, built_in_profile, built_in_text
 
     if json:
-        from ptttool.tune.profiles.documents import TuneProfilesDocument
-
         print_json(TuneProfilesDocument.of([built_in_profile(one) for one in ([name] if name else built_in_names())]))
     elif name is not None:
         sys.stdout.write(built_in_text(name))
