@@ -40,8 +40,9 @@ from ptttool.machine.pmu import requester_value, root_port_value
 from ptttool.pci import PciAddress
 from ptttool.wording import html_table, in_words
 
-E = TypeVar("E", bound=StrEnum)
 W = TypeVar("W")
+# What is chosen from a few words.
+_CHOICES: Mapping[str, type[StrEnum]] = {"direction": Direction, "completions": Completions, "format": Format, "pattern": Pattern}
 
 
 class AskedTrace(Struct, Generic[W], frozen=True, kw_only=True):
@@ -101,18 +102,14 @@ class TraceRequest(AskedTrace[PciAddress], frozen=True, kw_only=True):
         given = {_member("--type", TlpType, name) for name in self.types}
         if not given:
             raise UsageError("no type of TLP is left to trace", hint=f"choose from {in_words(TlpType)}")
-        values = {
-            "types": tuple(one for one in TlpType if one in given),
-            "direction": _member("--direction", Direction, self.direction),
-            "completions": None if self.completions is None else _member("--completions", Completions, self.completions),
-            "format": _member("--format", Format, self.format),
-            "pattern": None if self.pattern is None else _member("--pattern", Pattern, self.pattern),
-        }
-        for name, value in values.items():
-            force_setattr(self, name, value)
+        force_setattr(self, "types", tuple(one for one in TlpType if one in given))
+        for name, kind in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not None or name not in ("completions", "pattern"):
+                force_setattr(self, name, _member(f"--{name}", kind, value))
 
 
-def _member(option: str, kind: type[E], value: str) -> E:
+def _member(option: str, kind: type[StrEnum], value: str) -> StrEnum:
     try:
         return kind(value)
     except ValueError:

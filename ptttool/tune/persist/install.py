@@ -119,20 +119,19 @@ def plan_install(export: Export, root: Path) -> InstallPlan:
     replaced: list[PermanentFile] = []
     same: list[PermanentFile] = []
     for file in export.files:
-        found = files.read(file.path)
-        wanted = digest(file.text.encode(), file.is_link)
+        found = _digest_at(files, file.path)
         if found is None:
             new.append(file)
-        elif digest(*found) == wanted:
+        elif found == digest(file.text.encode(), file.is_link):
             same.append(file)
-        elif digest(*found) in known.get(file.path, ()):
+        elif found in known.get(file.path, ()):
             replaced.append(file)
         else:
             why = "it was changed since it was installed" if file.path in known else "it was not installed by ptttool"
             raise OutputError(f"{files.shown(file.path)}: exists, and {why}", hint="look at it, then move it away", code="exists")
     others = set(known) - {file.path for file in export.files}
-    state = {path: files.read(path) for path in sorted(others)}
-    stale = tuple(path for path, found in state.items() if found is not None and digest(*found) in known[path])
+    state = {path: _digest_at(files, path) for path in sorted(others)}
+    stale = tuple(path for path, found in state.items() if found in known[path])
     kept = [files.shown(path) for path, found in state.items() if found is not None and path not in stale]
     message = "{} was installed, and changed since: it stays"
     notes = [Diagnostic(Severity.WARNING, "changed-since-install", message.format(path), where=path) for path in kept]
@@ -181,10 +180,10 @@ def plan_uninstall(target: str, root: Path) -> UninstallPlan:
     if installed is None:
         raise UsageError(f"nothing is installed for {target} below {root}", code="not-installed")
     files = Rooted(root)
-    found = {path: files.read(path) for path in installed.files}
-    gone = tuple(path for path, content in found.items() if content is None)
-    ours = tuple(path for path, content in found.items() if content is not None and digest(*content) in installed.files[path])
-    changed = tuple(path for path in found if path not in (*gone, *ours))
+    state = {path: _digest_at(files, path) for path in installed.files}
+    gone = tuple(path for path, found in state.items() if found is None)
+    ours = tuple(path for path, found in state.items() if found in installed.files[path])
+    changed = tuple(path for path in state if path not in (*gone, *ours))
     return UninstallPlan(installed.target, installed.profile, root, ours, changed, gone, installed.folders)
 
 
@@ -210,6 +209,12 @@ def uninstall(plan: UninstallPlan) -> None:
             code="changed-since-install",
             kept=shown,
         )
+
+
+def _digest_at(files: Rooted, path: str) -> str | None:
+    """Return the digest of what is at a path; None if there is nothing."""
+    found = files.read(path)
+    return None if found is None else digest(*found)
 
 
 def _others(export: Export, root: Path) -> Iterator[Diagnostic]:
