@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
@@ -13,7 +13,7 @@ from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.documents import document
 from ptttool.table.batch import Batch
-from ptttool.table.values import Texts
+from ptttool.table.values import Array, Texts
 
 if TYPE_CHECKING:
     from ptttool.analyses.shown import Names, Part
@@ -65,45 +65,36 @@ class Elements(Analysis[ElementSummary]):
     def __init__(self) -> None:
         self._records = 0
         self._bytes = 0
-        self._kinds: Counter[str] = Counter()
-        self._protocols: Counter[str] = Counter()
-        self._channels: Counter[int] = Counter()
-        self._flags: Counter[str] = Counter()
+        self._counts: dict[str, Counter[Any]] = {name: Counter() for name in self.columns[1:]}
 
     def update(self, batch: Batch) -> None:
         """Add elements."""
         self._records += batch.size
         self._bytes += int(np.asarray(batch.values("size").present()).sum(dtype=np.uint64))
-        kinds = np.bincount(np.asarray(batch.values("kind").present()).astype(np.intp))
-        self._kinds.update({batch.schema["kind"].values[code]: int(kinds[code]) for code in np.flatnonzero(kinds).tolist()})
-        channels, counts = np.unique(np.asarray(batch.values("channel").present()), return_counts=True)
-        self._channels.update(dict(zip(channels.tolist(), counts.tolist(), strict=True)))
-        for name, counter in (("protocol", self._protocols), ("flags", self._flags)):
+        self._add("kind", np.asarray(batch.values("kind").present()), batch.schema["kind"].values)
+        channels, codes = np.unique(np.asarray(batch.values("channel").present()), return_inverse=True)
+        self._add("channel", codes, channels.tolist())
+        for name in ("protocol", "flags"):
             texts = batch.values(name).present()
             if isinstance(texts, Texts):
-                counted = np.bincount(texts.codes.astype(np.intp))
-                counter.update({texts.texts[code]: int(counted[code]) for code in np.flatnonzero(counted).tolist()})
+                self._add(name, texts.codes, texts.texts)
+
+    def _add(self, name: str, codes: Array, names: Sequence[Any]) -> None:
+        counts = np.bincount(codes.astype(np.intp))
+        self._counts[name].update({names[code]: int(counts[code]) for code in np.flatnonzero(counts).tolist()})
 
     def merge(self, later: Elements) -> None:
         """Add the elements behind."""
         self._records += later._records
         self._bytes += later._bytes
-        for mine, theirs in (
-            (self._kinds, later._kinds), (self._protocols, later._protocols), (self._flags, later._flags),
-        ):  # fmt: skip
-            mine.update(theirs)
-        self._channels.update(later._channels)
+        for name, counts in later._counts.items():
+            self._counts[name].update(counts)
 
     def result(self, context: AnalysisContext) -> ElementSummary:
         """Return the counts, the most frequent first; channels by number."""
-        return ElementSummary(
-            records=self._records,
-            bytes=self._bytes,
-            kinds=dict(self._kinds.most_common()),
-            protocols=dict(self._protocols.most_common()),
-            channels={str(channel): count for channel, count in sorted(self._channels.items())},
-            flags=dict(self._flags.most_common()),
-        )
+        kinds, protocols, flags = (dict(self._counts[name].most_common()) for name in ("kind", "protocol", "flags"))
+        channels = {str(channel): count for channel, count in sorted(self._counts["channel"].items())}
+        return ElementSummary(self._records, self._bytes, kinds, protocols, channels, flags)
 
 
 ANALYSES.add("elements", Elements)

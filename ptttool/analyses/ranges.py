@@ -12,24 +12,13 @@ from ptttool.analyses.sums import summed
 Array = npt.NDArray[Any]
 
 Rows = tuple[Array, Array, Array, Array, Array]
-"""Ranges (address >> shift), codes, numbers of requests, bytes, index of the first request; all of shape (n,)."""
+"""First bytes of ranges, codes, numbers of requests, bytes, index of the first request; all of shape (n,)."""
 
 # How the last three become one.
 _HOW = (np.add, np.add, np.minimum)
 _KEY_BITS = 64
 # A shift of 64 bits has no meaning for numpy.
 _LARGEST_SHIFT = 63
-
-
-def _summed(ranges: Array, codes: Array, requests: Array | None, sizes: Array, indexes: Array) -> Rows:
-    """Return rows in which each pair of range and code occurs once, ascending; `requests`: None for one each."""
-    bits = np.uint64(int(codes.max()).bit_length())
-    known = None
-    if int(ranges.max()).bit_length() + int(bits) > _KEY_BITS:
-        known, ranges = np.unique(ranges, return_inverse=True)
-    keys, *sums = summed(_HOW, ranges.astype(np.uint64, copy=False) << bits | codes, requests, sizes, indexes)
-    ranges = keys >> bits
-    return ranges if known is None else known.take(ranges), keys & ~(~np.uint64(0) << bits), *sums  # type: ignore[return-value]
 
 
 class RangeSums:
@@ -81,13 +70,14 @@ class RangeSums:
         addresses, codes, sizes, indexes : ndarray, shape (n,)
             Address, code (an unsigned number), bytes, and number in the recording of each; ascending by number.
         """
-        if not len(addresses):
-            return
-        self._append(_summed(addresses >> np.uint64(self._bits), self._coded(codes), None, sizes, indexes.astype(np.uint64, copy=False)))
+        if len(addresses):
+            self._append(self._together(addresses, codes.astype(np.uint64), None, sizes, indexes.astype(np.uint64, copy=False)))
 
-    def _coded(self, codes: Array) -> Array:
-        codes = codes.astype(np.uint64)
-        return codes if self.level == 0 else codes & np.uint64(self._kept)
+    def merge(self, later: RangeSums) -> None:
+        """Add sums of requests behind."""
+        self.level = max(self.level, later.level)
+        for part in later._parts:
+            self._append(part)
 
     def _append(self, part: Rows) -> None:
         self._parts.append(part)
@@ -99,46 +89,39 @@ class RangeSums:
         """Make one part of all, small enough."""
         if not self._parts or (len(self._parts) == 1 and self._held <= self._most):
             return
-        rows = _summed(*map(np.concatenate, zip(*self._parts, strict=True)))
+        rows = self._together(*map(np.concatenate, zip(*self._parts, strict=True)))
         if len(rows[0]) > self._most:
-            before = self._bits
             self._find_level(rows[0], rows[1])
-            rows = _summed(rows[0] >> np.uint64(self._bits - before), self._coded(rows[1]), *rows[2:])
+            rows = self._together(*rows)
         self._parts = [rows]
         self._held = len(rows[0])
 
-    def _find_level(self, ranges: Array, codes: Array) -> None:
+    def _together(self, addresses: Array, codes: Array, requests: Array | None, sizes: Array, indexes: Array) -> Rows:
+        """Return rows in which each pair of range and code occurs once, ascending; `requests`: None for one each."""
+        if self.level:
+            codes = codes & np.uint64(self._kept)
+        shift, bits = np.uint64(self._bits), np.uint64(int(codes.max()).bit_length())
+        ranges, known = addresses.astype(np.uint64, copy=False) >> shift, None
+        if int(ranges.max()).bit_length() + int(bits) > _KEY_BITS:
+            known, ranges = np.unique(ranges, return_inverse=True)
+        keys, *sums = summed(_HOW, ranges.astype(np.uint64, copy=False) << bits | codes, requests, sizes, indexes)
+        ranges = keys >> bits if known is None else known.take(keys >> bits)
+        return ranges << shift, keys & ~(~np.uint64(0) << bits), *sums  # type: ignore[return-value]
+
+    def _find_level(self, addresses: Array, codes: Array) -> None:
         """Raise the level until there are few enough different keys."""
-        before = self._bits
         self.level += 1
-        codes = self._coded(codes)
-        # Sorted by code, then by range: equal keys stay neighbours when ranges become larger.
-        order = np.lexsort((ranges, codes))
-        ranges, codes = ranges.take(order), codes.take(order)
+        codes = codes & np.uint64(self._kept)
+        # Sorted by code, then by address: equal keys stay neighbours when ranges become larger.
+        order = np.lexsort((addresses, codes))
+        addresses, codes = addresses.take(order), codes.take(order)
         others = codes[1:] != codes[:-1]
         while True:
-            larger = ranges >> np.uint64(self._bits - before)
-            count = 1 + int(np.count_nonzero((larger[1:] != larger[:-1]) | others))
+            ranges = addresses >> np.uint64(self._bits)
+            count = 1 + int(np.count_nonzero((ranges[1:] != ranges[:-1]) | others))
             if count <= self._most or self._bits == _LARGEST_SHIFT:
                 return
             self.level += 1
-
-    def merge(self, later: RangeSums) -> None:
-        """Add sums of requests behind."""
-        level = max(self.level, later.level)
-        for one in (self, later):
-            one._raise(level)
-        for part in later._parts:
-            self._append(part)
-
-    def _raise(self, level: int) -> None:
-        if level == self.level:
-            return
-        before = self._bits
-        self.level = level
-        by = np.uint64(self._bits - before)
-        self._parts = [_summed(part[0] >> by, self._coded(part[1]), *part[2:]) for part in self._parts]
-        self._held = sum(len(part[0]) for part in self._parts)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave behind what is the same in several parts."""
@@ -154,8 +137,4 @@ class RangeSums:
             First byte of each range, code, number of requests, their bytes, number of the first one in the recording.
         """
         self._compact()
-        if not self._parts:
-            nothing: Array = np.zeros(0, dtype=np.uint64)
-            return nothing, nothing, nothing, nothing, nothing
-        ranges, codes, requests, sizes, indexes = self._parts[0]
-        return ranges << np.uint64(self._bits), codes, requests, sizes, indexes
+        return self._parts[0] if self._parts else (np.zeros(0, dtype=np.uint64),) * 5
