@@ -32,28 +32,19 @@ class Distribution:
 
     def add(self, values: Array) -> None:
         """Add values: an array of int64."""
-        if not len(values):
-            return
-        self.count += len(values)
-        self.total += int(values.sum(dtype=np.int64))
-        self._see(int(values.min()), int(values.max()))
-        counts = np.bincount(bin_of(values))
-        self._add(counts)
+        if len(values):
+            self._add(len(values), int(values.sum(dtype=np.int64)), int(values.min()), int(values.max()), np.bincount(bin_of(values)))
 
     def merge(self, other: Distribution) -> None:
         """Add the values of another one."""
-        if other.smallest is None or other.largest is None:
-            return
-        self.count += other.count
-        self.total += other.total
-        self._see(other.smallest, other.largest)
-        self._add(other._counts)
+        if other.smallest is not None and other.largest is not None:
+            self._add(other.count, other.total, other.smallest, other.largest, other._counts)
 
-    def _see(self, smallest: int, largest: int) -> None:
+    def _add(self, count: int, total: int, smallest: int, largest: int, counts: Array) -> None:
+        self.count += count
+        self.total += total
         self.smallest = smallest if self.smallest is None else min(self.smallest, smallest)
         self.largest = largest if self.largest is None else max(self.largest, largest)
-
-    def _add(self, counts: Array) -> None:
         if len(counts) > len(self._counts):
             counts, self._counts = self._counts, counts.astype(np.int64)
         self._counts[: len(counts)] += counts

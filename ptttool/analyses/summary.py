@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
@@ -209,10 +209,8 @@ class Summary(Analysis[TlpSummary]):
 
     def __init__(self) -> None:
         self.tally = Tally()
-        self._first: int | None = None
-        self._last: int | None = None
-        self._smallest: int | None = None
-        self._largest: int | None = None
+        # The first, the last, the smallest and the largest time.
+        self._times: tuple[int, int, int, int] | None = None
         self._has_ends = True
 
     @classmethod
@@ -223,22 +221,18 @@ class Summary(Analysis[TlpSummary]):
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
         self.tally.add(batch)
-        times = batch.values("time").present()
+        times: Any = batch.values("time").present()
         if len(times):
-            self._see_time(int(times[0]), int(times[-1]), int(times.min()), int(times.max()))  # type: ignore[union-attr,arg-type,index]
+            self._add_times((int(times[0]), int(times[-1]), int(times.min()), int(times.max())))
 
-    def _see_time(self, first: int, last: int, smallest: int, largest: int) -> None:
-        if self._first is None or self._smallest is None or self._largest is None:
-            self._first, self._smallest, self._largest = first, smallest, largest
-        self._last = last
-        self._smallest = min(self._smallest, smallest)
-        self._largest = max(self._largest, largest)
+    def _add_times(self, later: tuple[int, int, int, int]) -> None:
+        first, _, smallest, largest = self._times or later
+        self._times = first, later[1], min(smallest, later[2]), max(largest, later[3])
 
     def merge(self, later: Summary) -> None:
         """Add the sums of the TLPs behind."""
-        if later._first is not None:
-            assert later._last is not None and later._smallest is not None and later._largest is not None
-            self._see_time(later._first, later._last, later._smallest, later._largest)
+        if later._times is not None:
+            self._add_times(later._times)
         self.tally.merge(later.tally)
 
     def add_recording(self, other: Summary) -> None:
@@ -255,6 +249,7 @@ class Summary(Analysis[TlpSummary]):
             for (direction, kind), sums in sorted(by_flow.items(), key=lambda item: _order(*item[0]))
         ]
         total = _sum(flows)
+        times = self._times or (None, None, None, None)
         requesters, more_requesters = _by_requester(cells)
         return TlpSummary(
             records=total.records,
@@ -266,7 +261,7 @@ class Summary(Analysis[TlpSummary]):
             flows=flows,
             requesters=requesters,
             more_requesters=more_requesters,
-            time=TimeRange(*((self._first, self._last) if self._has_ends else (None, None)), self._smallest, self._largest),
+            time=TimeRange(*(times[:2] if self._has_ends else (None, None)), *times[2:]),
         )
 
 

@@ -384,9 +384,10 @@ class AddressMap(Shown, Struct, frozen=True):
             Column("Bytes", Unit.BYTES), Column("Share", Unit.PERCENT, weight=1), Column("First", Unit.INDEX, weight=2),
         )  # fmt: skip
         shares = percentages([one.bytes for one in self.regions])
+        regions = ["(no known range)" if one.region is None else one.region for one in self.regions]
         rows = [
-            (_name(one.region), one.direction, one.operation, one.requests, one.bytes, share, one.index)
-            for one, share in zip(self.regions, shares, strict=True)
+            (region, one.direction, one.operation, one.requests, one.bytes, share, one.index)
+            for region, one, share in zip(regions, self.regions, shares, strict=True)
         ]
         return Table("By region", columns, rows, ("all", None, None, self.requests, self.bytes, 100.0 if self.bytes else None, None))
 
@@ -398,10 +399,8 @@ class AddressMap(Shown, Struct, frozen=True):
             text_column("Address"), text_column("Requester"), text_column("Name", 2), Column("Writes", Unit.TLPS),
             Column("First", Unit.INDEX, weight=1),
         )  # fmt: skip
-        found = self.interrupts.rows
-        rows = [(one.address, one.requester, _named(names, one.requester), one.writes, one.index) for one in found[:_SHOWN]]
-        total = ("all", None, None, self.interrupts.writes, None)
-        yield Table("Interrupts", columns, rows, total, max(len(found) - _SHOWN, 0) + self.interrupts.more, note)
+        rows = [(one.address, one.requester, _named(names, one.requester), one.writes, one.index) for one in self.interrupts.rows]
+        yield _shortened("Interrupts", columns, rows, ("all", None, None, self.interrupts.writes, None), self.interrupts.more, note)
 
     def _doorbell_parts(self) -> Iterator[Part]:
         if not self.doorbells.writes:
@@ -410,11 +409,9 @@ class AddressMap(Shown, Struct, frozen=True):
             text_column("Register"), text_column("Address", 2), Column("Size", Unit.BYTES), Column("Writes", Unit.TLPS),
             Column("First", Unit.INDEX, weight=1),
         )  # fmt: skip
-        found = self.doorbells.rows
-        rows: list[Sequence[Cell]] = [(one.register, one.address, one.size, one.writes, one.index) for one in found[:_SHOWN]]
+        rows = [(one.register, one.address, one.size, one.writes, one.index) for one in self.doorbells.rows]
         note = "outbound memory writes of at most 8 bytes: doorbells, and other registers"
-        total = ("all", None, None, self.doorbells.writes, None)
-        yield Table("Doorbells", columns, rows, total, max(len(found) - _SHOWN, 0) + self.doorbells.more, note)
+        yield _shortened("Doorbells", columns, rows, ("all", None, None, self.doorbells.writes, None), self.doorbells.more, note)
 
     def _peer_parts(self, names: Names) -> Iterator[Part]:
         peers = self.peer_to_peer
@@ -432,7 +429,7 @@ class AddressMap(Shown, Struct, frozen=True):
             if one.is_device
         ]
         if rows:
-            yield Table("Peer-to-peer", columns, rows[:_SHOWN], more=max(len(rows) - _SHOWN, 0) + peers.more)
+            yield _shortened("Peer-to-peer", columns, rows, None, peers.more)
 
     def _pages_table(self) -> Table:
         size = self.pages.page_bytes
@@ -455,7 +452,7 @@ class AddressMap(Shown, Struct, frozen=True):
         rows: list[Sequence[Cell]] = [
             (
                 one.direction, one.operation, one.requests,
-                *(_share(part, one.requests) for part in (one.aligned_64, one.aligned_128, one.aligned_256, one.whole_lines)),
+                *(100 * part / one.requests for part in (one.aligned_64, one.aligned_128, one.aligned_256, one.whole_lines)),
             )
             for one in self.alignment
         ]  # fmt: skip
@@ -480,8 +477,11 @@ _HOW_FOUND = {
 }
 
 
-def _name(region: str | None) -> str:
-    return "(no known range)" if region is None else region
+def _shortened(
+    title: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], total: Sequence[Cell] | None, more: int, note: str = ""
+) -> Table:
+    """Return a table of the first rows; `more`: those that are left out already."""
+    return Table(title, columns, rows[:_SHOWN], total, max(len(rows) - _SHOWN, 0) + more, note)
 
 
 def _named(names: Names, identity: str | None) -> str | None:
@@ -491,13 +491,7 @@ def _named(names: Names, identity: str | None) -> str | None:
     return None if name == identity else name
 
 
-def _share(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None
-
-
 def _size_text(size: int) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if size < 1024 or unit == "PiB":
-            return f"{size:,} {unit}"
-        size //= 1024
-    raise AssertionError
+    """Return a power of two from 4 KiB on in the unit that fits."""
+    power = min((size.bit_length() - 1) // 10, 5)
+    return f"{size >> 10 * power:,} {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB')[power]}"
