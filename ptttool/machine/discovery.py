@@ -112,7 +112,7 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
     if devices and all(device.pci is not None for device in devices):
         diagnostics += report_functions(functions, devices)
     diagnostics += _unrecorded_ports(source, devices, functions)
-    devices = with_offline_cpus(source, sorted(devices, key=_order))
+    devices = with_offline_cpus(source, sorted(devices, key=lambda one: (one.sicl is None, one.sicl, one.core, one.name)))
     kernel, hostname = (first_line(source, f"/proc/sys/kernel/{name}") for name in ("osrelease", "hostname"))
     if kernel is None and not source.live:  # an sosreport
         words = (first_line(source, "/sos_commands/kernel/uname_-a") or "").split(" ")
@@ -161,7 +161,3 @@ def _paths(source: Source) -> Iterator[str]:
             if count > MAX_DEVICES:
                 raise over_budget(source.origin, "PTT devices in sysfs", MAX_DEVICES, "devices", hint="is it a copy of a real machine?")
             yield path
-
-
-def _order(device: PttDevice) -> tuple[object, ...]:
-    return (device.sicl is None, device.sicl, device.core, device.name)

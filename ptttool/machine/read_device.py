@@ -44,8 +44,8 @@ def read_device(source: Source, path: str, functions: Mapping[PciAddress, PciFun
     """
     inside = source.names(path)
     folder = _Folder(source, path)
-    numbers = device_numbers(folder.name)
-    if numbers is None:
+    sicl, core = device_numbers(folder.name) or (None, None)
+    if sicl is None:
         folder.report("odd-name", "the name does not give SICL and core")
     cpumask = folder.text("cpumask")
     try:
@@ -57,23 +57,20 @@ def read_device(source: Source, path: str, functions: Mapping[PciAddress, PciFun
     pci = nearest_function(path)
     function = functions.get(pci) if pci is not None else None
     filters = {kind: _read_filters(folder, kind) for kind in FOLDERS if FOLDERS[kind] in inside}
-    format_terms = _read_format(folder)
-    multiselect = _read_multiselect(folder, filters)
-    attributes = _read_tune(folder, values=tune)
     return PttDevice(
         name=folder.name,
-        sicl=numbers[0] if numbers else None,
-        core=numbers[1] if numbers else None,
+        sicl=sicl,
+        core=core,
         sysfs=readable(path),
         pci=pci,
         numa_node=function.numa_node if function is not None else None,
         cpus=cpus,
         pmu_type=int(pmu_type) if pmu_type is not None and re.fullmatch("[0-9]{1,10}", pmu_type) else None,
-        format=format_terms,
+        format=_read_format(folder),
         root_ports=filters.get(ROOT_PORT, ()),
         requesters=filters.get(REQUESTER, ()),
-        multiselect=multiselect,
-        tune=attributes,
+        multiselect=_read_multiselect(folder, filters),
+        tune=_read_tune(folder, values=tune),
         diagnostics=tuple(folder.diagnostics),
     )
 
@@ -194,22 +191,23 @@ def _read_tune(folder: _Folder, *, values: bool) -> tuple[TuneAttribute, ...]:
     silent: str | None = None
     for name in folder.names("tune"):
         shown = readable(name)
-        if not values:
-            attributes.append(TuneAttribute(shown, problem="not read"))
-            continue
-        if silent is not None:
-            # All attributes go through the same registers: if one hangs, all hang, a second each.
-            attributes.append(TuneAttribute(shown, problem=f"not read, since the device did not answer for {silent}"))
-            continue
+        value = problem = None
         try:
-            text = folder.read(f"tune/{name}")
-            attributes.append(TuneAttribute(shown, int(text)))
+            if not values:
+                problem = "not read"
+            elif silent is not None:
+                # All attributes go through the same registers: if one hangs, all hang, a second each.
+                problem = f"not read, since the device did not answer for {silent}"
+            else:
+                text = folder.read(f"tune/{name}")
+                value = int(text)
         except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENODEV):
+                continue
+            problem = explain_refusal(error)
             if error.errno == errno.ETIMEDOUT:
-                silent = shown
-                attributes.append(TuneAttribute(shown, problem="the device did not answer within a second (ETIMEDOUT)"))
-            elif error.errno not in (errno.ENOENT, errno.ENODEV):
-                attributes.append(TuneAttribute(shown, problem=explain_refusal(error)))
+                silent, problem = shown, "the device did not answer within a second (ETIMEDOUT)"
         except ValueError:
-            attributes.append(TuneAttribute(shown, problem=f"not a number: {shortened(text)!r}"))
+            problem = f"not a number: {shortened(text)!r}"
+        attributes.append(TuneAttribute(shown, value, problem))
     return tuple(attributes)

@@ -282,21 +282,20 @@ def _port_above(machine: Machine, address: PciAddress) -> PciAddress:
 def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: PttDevice | None) -> PttDevice:
     """Choose the device that offers the filter."""
     offering = [one for one in machine.devices if any(entry.address == address for entry in one.filters_of(kind))]
+    owners = [one.name for one in offering]
     if device is not None:
         if device in offering:
             return device
-        owners = [one.name for one in offering]
         hint = f"it belongs to {in_words(owners, 'or')}" if owners else _offer(_known([device], kind), kind)
         raise UsageError(f"{address} is not a {kind} of {device.name}", hint=hint, code="wrong-device", device=device.name, owners=owners)
     if not offering:
         raise _not_traced(machine, kind, address)
     if len(offering) > 1:
-        names = [one.name for one in offering]
         raise UsageError(
-            f"this kernel does not say which PTT device {kind} {address} belongs to: it may be {in_words(names, 'or')}",
+            f"this kernel does not say which PTT device {kind} {address} belongs to: it may be {in_words(owners, 'or')}",
             hint=f"choose with --device NAME (the kernel refuses a {kind} of another device)",
             code="ambiguous-device",
-            candidates=names,
+            candidates=owners,
         )
     return offering[0]
 

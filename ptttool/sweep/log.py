@@ -154,11 +154,10 @@ class RunLog:
             runs = [_run(_line(line, path, at), settings, plan["rounds"], path, at) for at, line in enumerate(lines[1:-1], 2)]
             if lines[-1]:  # it was cut off
                 os.ftruncate(descriptor, len(data) - len(lines[-1]))
-        except OSError as error:
+        except BaseException as error:
             os.close(descriptor)
-            raise output_failure(path, error) from None
-        except BaseException:
-            os.close(descriptor)
+            if isinstance(error, OSError):
+                raise output_failure(path, error) from None
             raise
         return cls(path, descriptor, runs)
 

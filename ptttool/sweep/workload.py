@@ -7,8 +7,8 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 
 from msgspec import Struct
@@ -103,107 +103,96 @@ def run_workload(command: Sequence[str], timeout: float | None = None, stop: Cal
         It cannot be started.
     """
     began = time.monotonic()
-    try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        )
-    except OSError as error:
-        raise UsageError(f"{command[0]}: cannot be started: {error.strerror or error}", code="command-not-started") from None
-    try:
-        run = _Run(process, began)
-        ending = run.watch(timeout, stop)
-    finally:
-        _end(process)
-    if ending is Ending.DONE:
-        run.read_rest()
-    run.close()
-    seconds = (run.ended or time.monotonic()) - began
+    outputs = bytearray(), bytearray()
+    with selectors.DefaultSelector() as selector, _started(command) as process:
+        try:
+            for stream, output in zip((process.stdout, process.stderr), outputs, strict=True):
+                assert stream is not None
+                os.set_blocking(stream.fileno(), False)
+                selector.register(stream, selectors.EVENT_READ, output)
+            with _end_of(process, selector):
+                ending = _watch(process, selector, None if timeout is None else began + timeout, stop)
+            ended = time.monotonic()
+        finally:
+            _end(process)
+        if ending is Ending.DONE:  # what is left in the pipes
+            until = time.monotonic() + _DRAIN
+            while selector.get_map() and time.monotonic() < until and _read(selector, 0.05):
+                pass
+        else:
+            ended = time.monotonic()
     if ending is Ending.DONE and process.returncode:
         ending = Ending.FAILED
-    return Finished(ending, process.returncode, seconds, bytes(run.outputs[0]), bytes(run.outputs[1]))
+    return Finished(ending, process.returncode, ended - began, *map(bytes, outputs))
 
 
-class _Run:
-    """A process and what it writes."""
+def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    except OSError as error:
+        raise UsageError(f"{command[0]}: cannot be started: {error.strerror or error}", code="command-not-started") from None
 
-    def __init__(self, process: subprocess.Popen[bytes], began: float) -> None:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._process = process
-        self._began = began
-        self.ended: float | None = None
-        self.outputs = [bytearray(), bytearray()]
-        self._selector = selectors.DefaultSelector()
-        for number, stream in enumerate((process.stdout, process.stderr)):
-            os.set_blocking(stream.fileno(), False)
-            self._selector.register(stream, selectors.EVENT_READ, number)
-        # Can be read once the process has ended.
-        self._end = os.pidfd_open(process.pid)
-        self._selector.register(self._end, selectors.EVENT_READ)
 
-    def watch(self, timeout: float | None, stop: Callable[[], bool]) -> Ending:
-        """Read what the process writes until it ends, or is to be ended."""
-        while True:
-            if stop():
-                return Ending.INTERRUPTED
-            wait = _LOOK
-            if timeout is not None:
-                left = self._began + timeout - time.monotonic()
-                if left <= 0:
-                    return Ending.TIMEOUT
-                wait = min(wait, left)
-            if not self._read(wait):
-                return Ending.TOO_MUCH_OUTPUT
-            if self._has_ended():
-                self.ended = time.monotonic()
-                return Ending.DONE
+@contextmanager
+def _end_of(process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> Iterator[None]:
+    """Let a selector wake up at the end of a process, too."""
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        selector.register(descriptor, selectors.EVENT_READ)
+        yield
+        selector.unregister(descriptor)
+    finally:
+        os.close(descriptor)
 
-    def read_rest(self) -> None:
-        """Read what is left in the pipes once the process group has ended."""
-        self._selector.unregister(self._end)
-        until = time.monotonic() + _DRAIN
-        while self._selector.get_map() and time.monotonic() < until and self._read(0.05):
-            pass
 
-    def close(self) -> None:
-        """Close the pipes."""
-        self._selector.close()
-        os.close(self._end)
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
+def _watch(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, until: float | None, stop: Callable[[], bool]) -> Ending:
+    """Read what a process writes until it ends, or is to be ended."""
+    while True:
+        if stop():
+            return Ending.INTERRUPTED
+        wait = _LOOK
+        if until is not None:
+            left = until - time.monotonic()
+            if left <= 0:
+                return Ending.TIMEOUT
+            wait = min(wait, left)
+        if not _read(selector, wait):
+            return Ending.TOO_MUCH_OUTPUT
+        if _has_ended(process):
+            return Ending.DONE
 
-    def _has_ended(self) -> bool:
-        """Tell whether the process has ended; it stays a zombie, so that the number of its group is not used again."""
-        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
-    def _read(self, wait: float) -> bool:
-        """Read once, or wait for the end of the process; False if there is too much."""
-        for key, _ in self._selector.select(wait):
-            if key.fd == self._end:
-                continue
-            try:
-                data = os.read(key.fd, 1 << 16)
-            except BlockingIOError:
-                continue
-            if not data:
-                self._selector.unregister(key.fileobj)
-                continue
-            self.outputs[key.data] += data
-            if len(self.outputs[key.data]) > MOST_OUTPUT:
-                return False
-        return True
+def _read(selector: selectors.BaseSelector, wait: float) -> bool:
+    """Read once, or wait for the end of the process; False if there is too much."""
+    for key, _ in selector.select(wait):
+        if key.data is None:  # the process has ended
+            continue
+        try:
+            data = os.read(key.fd, 1 << 16)
+        except BlockingIOError:
+            continue
+        if not data:
+            selector.unregister(key.fileobj)
+            continue
+        key.data.extend(data)
+        if len(key.data) > MOST_OUTPUT:
+            return False
+    return True
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Tell whether a process has ended; it stays a zombie, so that the number of its group is not used again."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the process group: with SIGTERM first where the process itself still runs."""
-    flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
     if process.returncode is None:
-        if os.waitid(os.P_PID, process.pid, flags) is None:
+        if not _has_ended(process):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
             until = time.monotonic() + _GRACE
-            while os.waitid(os.P_PID, process.pid, flags) is None and time.monotonic() < until:
+            while not _has_ended(process) and time.monotonic() < until:
                 time.sleep(0.02)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -210,9 +210,7 @@ class FakePtt(FakeFunction):
     @property
     def folder(self) -> str:
         """The folder of the PMU in sysfs, without links."""
-        machine = self.machine
-        above = f"{machine.bus_folder(self.address)}/{self.address}" if machine.kernel.has_pmu_below_function else "/sys/devices"
-        return f"{above}/{self.name}"
+        return self.machine.pmu_folder(self)
 
     @property
     def path(self) -> str:
@@ -395,6 +393,11 @@ class MachineDescription:
         """Return the CPUs that are online: those of a node, or of all nodes."""
         cpus = self.cpus if node is None else parse_cpu_list(self.nodes.get(node, ""))
         return tuple(cpu for cpu in cpus if cpu not in self.offline_cpus)
+
+    def pmu_folder(self, ptt: FakePtt) -> str:
+        """Return the folder of the PMU of a PTT device, without links."""
+        above = f"{self.bus_folder(ptt.address)}/{ptt.address}" if self.kernel.has_pmu_below_function else "/sys/devices"
+        return f"{above}/{ptt.name}"
 
     def bus_folder(self, address: PciAddress) -> str:
         """Return the folder of the root bus of an address's domain."""

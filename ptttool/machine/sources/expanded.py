@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Final
+from typing import Final
 
 from ptttool.budget import over_budget
 from ptttool.errors import InputError
@@ -57,7 +57,7 @@ class Expanded:
         kind = kind_of(self._file.read(LONGEST_MAGIC))
         self._file.seek(0)
         self.is_packed = kind is not None
-        self._pieces = _plain(self._file) if kind is None else pieces_of(self._file, kind)
+        self._pieces = iter(partial(self._file.read, _PIECE), b"") if kind is None else pieces_of(self._file, kind)
         self._piece = memoryview(b"")
 
     def __enter__(self) -> Expanded:
@@ -96,8 +96,3 @@ class Expanded:
         while self._position < offset and self.read(min(offset - self._position, _PIECE)):
             pass
         return self._position
-
-
-def _plain(file: BinaryIO) -> Iterator[bytes]:
-    while piece := file.read(_PIECE):
-        yield piece

@@ -59,17 +59,15 @@ def how_to_bring_online(cpu: int) -> str:
 
 
 def _of_node(source: Source, device: PttDevice, offline: list[int]) -> tuple[int, ...]:
-    """Return those of the offline CPUs that are on a device's NUMA node."""
-    on_node = set() if device.numa_node is None else _cpus_of_node(source, device.numa_node)
+    """Return those of the offline CPUs that are on a device's NUMA node.
+
+    The node has links to its CPUs, which offline CPUs keep; its ``cpulist`` has only those that are online.
+    """
+    names = None if device.numa_node is None else or_none(source.names, f"{_SYSTEM}/node/node{device.numa_node}")
+    on_node = {int(name[3:]) for name in names or () if re.fullmatch(r"cpu[0-9]{1,6}", name)}
     if not on_node:
         return () if device.cpus else tuple(offline)
     return tuple(cpu for cpu in offline if cpu in on_node)
-
-
-def _cpus_of_node(source: Source, node: int) -> set[int]:
-    """Return a NUMA node's CPUs by its links to them, which offline CPUs keep; its ``cpulist`` has only those that are online."""
-    names = or_none(source.names, f"{_SYSTEM}/node/node{node}")
-    return {int(name[3:]) for name in names or () if re.fullmatch(r"cpu[0-9]{1,6}", name)}
 
 
 def _list(source: Source, name: str) -> tuple[int, ...] | None:

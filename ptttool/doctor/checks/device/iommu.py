@@ -23,7 +23,7 @@ def iommu(facts: Facts) -> Iterator[Finding]:
     if not facts.functions:
         yield unknown("no-device", "no PTT device whose IOMMU group could be looked at")
         return
-    types = {str(one.address): _type(facts, str(one.address)) for one in facts.functions}
+    types = {str(one.address): facts.line(f"/sys/bus/pci/devices/{one.address}/iommu_group/type") for one in facts.functions}
     translated = [address for address, kind in types.items() if kind is not None and kind.startswith("DMA")]
     if translated:
         bind = " && ".join(
@@ -43,10 +43,6 @@ def iommu(facts: Facts) -> Iterator[Finding]:
         yield _without_type(facts)
     else:
         yield ok(f"the IOMMU does not translate for the PTT devices ({in_words(sorted({str(kind) for kind in types.values()}))})")
-
-
-def _type(facts: Facts, address: str) -> str | None:
-    return facts.line(f"/sys/bus/pci/devices/{address}/iommu_group/type")
 
 
 def _without_type(facts: Facts) -> Finding:
