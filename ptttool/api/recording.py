@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -351,6 +350,8 @@ class Recording(OpenRecording):
 
     def _repr_html_(self) -> str:
         """Show the first rows in a notebook; what cannot be read again is not read for that."""
+        import html
+
         shown = ""
         if self.path != "-" and not self.is_closed:
             try:

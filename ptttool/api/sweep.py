@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -350,33 +351,26 @@ class _TraceOfRuns:
         self.seconds = (plan.seconds or 0.0) if source is not None and source.live else 0.0
         self._plan = plan
         self._analyses = analyses
-        self._thread: threading.Thread | None = None
-        self._found: dict[str, Any] = {}
-        self._error: BaseException | None = None
+        self._found: Future[Mapping[str, Any]] = Future()
 
     def start(self) -> None:
         """Begin to record."""
-        self._found, self._error = {}, None
-        self._thread = threading.Thread(target=self._record, daemon=True)
-        self._thread.start()
+        self._found = Future()
+        threading.Thread(target=self._record, args=(self._found,), daemon=True).start()
 
     def finish(self) -> Mapping[str, Any]:
         """Wait for the trace; return the documents of its analyses."""
-        assert self._thread is not None
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._found
+        return self._found.result()
 
-    def _record(self) -> None:
+    def _record(self, found: Future[Mapping[str, Any]]) -> None:
         try:
             with scratch_folder() as folder:
                 path = folder / "run.data"
                 record(replace(self._plan, output=path))
                 (analyzed,) = analyze(path, self._analyses).recordings
-                self._found = {name: to_json(result) for name, result in analyzed.results.items()}
+            found.set_result({name: to_json(result) for name, result in analyzed.results.items()})
         except BaseException as error:
-            self._error = error
+            found.set_exception(error)
 
 
 def _tracer(metrics: Sequence[Metric], plan: Plan | None) -> Tracer | None:

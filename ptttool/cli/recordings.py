@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
-from ptttool.analyses.loss import signs_of_loss
 from ptttool.api.reading import Reading
 from ptttool.api.recording import Ask, OpenRecording, Recording, Request, TimeOptions, traced_part
 from ptttool.capture.names import sidecar_path
@@ -119,6 +118,8 @@ def say_what_is_lacking(recording: OpenRecording, path: str | None = None, *, is
 
 def report_loss(recording: OpenRecording, path: str | None) -> None:
     """Report the signs of loss in a recording that was read to its end, on standard error."""
+    from ptttool.analyses.loss import signs_of_loss
+
     for sign in signs_of_loss(recording.contents):
         if sign.severity is not Severity.INFO:
             show_diagnostic(sign, path)

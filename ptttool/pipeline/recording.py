@@ -87,6 +87,8 @@ class OpenRecording:
         Everything of the recording but the AUX data, as far as it has been read.
     size : int or None
         Bytes of the recording; None for a pipe.
+    is_closed : bool
+        Whether :meth:`close` was called.
 
     Raises
     ------
@@ -111,7 +113,7 @@ class OpenRecording:
         self.lanes: Lanes | None = None
         # A machine that counts instead of that of the recording's sidecar: its topology tells in from out.
         self.topology: Machine | None = None
-        self._is_closed = False
+        self.is_closed = False
         try:
             self.stack = self._check(stack, has_trace=self._source.peek() is not None)
         except BaseException:
@@ -392,19 +394,14 @@ class OpenRecording:
             message = f"what the recording says of its trace units is incomplete: {damage}"
             self._notes = (Diagnostic(Severity.WARNING, "metadata-incomplete", message, where=self.path),)
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether :meth:`close` was called."""
-        return self._is_closed
-
     def check_open(self) -> None:
         """Raise a UsageError (code ``recording-closed``) where the recording is closed."""
-        if self._is_closed:
+        if self.is_closed:
             raise UsageError(f"{self.path} is closed", hint="open the recording again", code="recording-closed")
 
     def close(self) -> None:
         """Close the file, for all walks."""
-        self._is_closed = True
+        self.is_closed = True
         for source in tuple(self._sources):
             source.close()
 

@@ -20,6 +20,7 @@ from ptttool.errors import InputError, MissingPackageError
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline.analyzing.ask import Answer, Ask, run
 from ptttool.pipeline.recording import OpenRecording
+from ptttool.recording.auxtrace import CS_ETM
 from ptttool.recording.cs_etm import CsEtm, parse_cs_etm
 
 if TYPE_CHECKING:
@@ -219,7 +220,9 @@ def summarize(
     signs = answer.result(Loss(tally)).signs
     # From here on the contents are complete.
     contents, attribute, findings = recording.contents, recording.attribute, recording.findings
-    features, units = contents.features, _trace_units(contents)
+    features = contents.features
+    units = parse_cs_etm(contents.auxtrace_priv, contents.hardware_ids) if contents.auxtrace_type == CS_ETM else None
+    traced = attribute or next((one for one in contents.attributes if units is not None and one.type == units.pmu_type), None)
     tlps = summary if isinstance(summary, TlpSummary) else None
     return RecordingSummary(
         path=recording.path,
@@ -230,7 +233,7 @@ def summarize(
         elapsed=elapsed,
         elapsed_at_least=at_least if at_least is not None and _spans(contents, at_least) else None,
         command=list(sidecar.command) if sidecar is not None and sidecar.command else _command(features.get("cmdline")),
-        event=_event_of(contents, units) if attribute is None else attribute.name,
+        event=None if traced is None else traced.name,
         config=None if attribute is None else attribute.config,
         explanation=None if attribute is None else explain(attribute.config, pmu=recording.device, machine=ask.machine),
         formats=dict(findings.formats) if isinstance(findings, Findings) else {},
@@ -254,24 +257,12 @@ def _spans(contents: Contents, seconds: float) -> bool:
     return first is not None and last is not None and (last - first) / 1e9 >= seconds
 
 
-def _event_of(contents: Contents, units: CsEtm | None) -> str | None:
-    """Return the event of trace units."""
-    return None if units is None else next((one.name for one in contents.attributes if one.type == units.pmu_type), None)
-
-
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
 def _command(value: object) -> list[str] | str | None:
     return [str(item) for item in value] if isinstance(value, list | tuple) else _text(value)
-
-
-def _trace_units(contents: Contents) -> CsEtm | None:
-    """Return what perf kept of CoreSight trace units; None where the recording is of something else."""
-    from ptttool.recording.auxtrace import CS_ETM
-
-    return parse_cs_etm(contents.auxtrace_priv, contents.hardware_ids) if contents.auxtrace_type == CS_ETM else None
 
 
 def _streams(contents: Contents) -> list[StreamSize]:

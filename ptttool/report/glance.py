@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from ptttool.analyses.bandwidth.document import Bandwidth
 from ptttool.analyses.drawing.numbers import with_unit

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 from msgspec import Struct
@@ -47,8 +46,7 @@ class Advice(Struct, frozen=True):
         return None if self.command is None else re.sub(r"\bFILE\b", lambda _: shlex.quote(path), self.command)
 
 
-@dataclass(frozen=True)
-class Glance:
+class Glance(Struct, frozen=True):
     """A number that a reader looks for first.
 
     Parameters
@@ -80,8 +78,7 @@ def around(index: int) -> str:
     return f"ptttool decode FILE --at {index} --context 20"
 
 
-@dataclass(frozen=True)
-class Chapter:
+class Chapter(Struct, frozen=True):
     """One analysis of a recording, as people see it.
 
     Parameters
@@ -105,7 +102,7 @@ class Chapter:
     question: str
     parts: Sequence[Part] = ()
     lacks: Sequence[Lack] = ()
-    also: Mapping[str, int] = field(default_factory=dict)
+    also: Mapping[str, int] = {}
 
 
 class ReportedRecording(Struct, frozen=True):

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.help.commands import with_groups
 from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
@@ -67,7 +66,6 @@ EXAMPLES = (
 
 
 @app.command("analyze", stage=Stage.READ, rank=30, examples=EXAMPLES)
-@with_groups
 def analyze(
     context: typer.Context,
     name: Annotated[

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options import analyzing, reading, time
 from ptttool.cli.options import output as out
 from ptttool.cli.terminal.talk import print_json, warn
@@ -20,7 +19,6 @@ EXAMPLES = (Example("ptttool compare before.data after.data", "Before and after 
 
 
 @app.command("compare", stage=Stage.READ, rank=50, examples=EXAMPLES)
-@with_groups
 def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="The recording before the change.", show_default=False)],
     second: Annotated[str, typer.Argument(metavar="B", help="The recording after it.", show_default=False)],

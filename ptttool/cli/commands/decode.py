@@ -12,7 +12,6 @@ from msgspec import structs
 
 from ptttool.cli.app import app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.help.commands import with_groups
 from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
@@ -45,7 +44,6 @@ _FOLLOW = (
 
 
 @app.command("decode", stage=Stage.READ, rank=20, examples=EXAMPLES)
-@with_groups
 def decode(
     command: typer.Context,
     files: Annotated[list[str] | None, typer.Argument(metavar="FILE...", help="The recordings; - reads standard input.")] = None,

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from ptttool.capture.event.terms import Direction, TlpType
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options.device import choose_device
 from ptttool.cli.options.event import CpuOption, EventTerms, ForceEventOption
 from ptttool.cli.terminal.talk import print_diagnostics, print_json, print_line
@@ -32,7 +31,6 @@ EXAMPLES = (
 
 
 @app.command("event", stage=Stage.TRACE, rank=40, examples=EXAMPLES, context_settings={"allow_interspersed_args": False})
-@with_groups
 def event(
     what: EventTerms,
     cpu: CpuOption = None,

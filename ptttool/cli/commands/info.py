@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from ptttool.capture.series.manifest import is_series
 from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options import reading
 from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.options.given import refuse_beside
@@ -31,7 +30,6 @@ EXAMPLES = (
 
 
 @app.command("info", stage=Stage.READ, rank=10, examples=EXAMPLES)
-@with_groups
 def info(
     context: typer.Context,
     file: reading.RecordingArgument = None,

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from ptttool.cli.app import ForceOption, JsonOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options import reading
 from ptttool.cli.options import time as time_options
 from ptttool.cli.options.bundled import files_or_bundled
@@ -35,7 +34,6 @@ EXAMPLES = (
 
 
 @app.command("report", stage=Stage.READ, rank=40, examples=EXAMPLES)
-@with_groups
 def report(
     context: typer.Context,
     files: reading.RecordingsOrFolders = None,

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from ptttool.capture.event.terms import Direction
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options.event import CpuOption, DirectionOption, EventTerms, ForceEventOption
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
@@ -44,7 +43,6 @@ class _EventTerms(EventTerms, frozen=True):
 
 
 @app.command("top", stage=Stage.TRACE, rank=30, examples=EXAMPLES)
-@with_groups
 def top(
     what: _EventTerms,
     force: ForceEventOption = False,

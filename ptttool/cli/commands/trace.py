@@ -15,7 +15,6 @@ import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, KeptFile, Stage
-from ptttool.cli.help.commands import with_groups
 from ptttool.cli.options.event import CpuOption, EventTerms, ForOption
 from ptttool.cli.options.given import given
 from ptttool.cli.options.units import parse_duration, parse_size
@@ -57,7 +56,6 @@ FILES = (
 
 # The first word that is not an option begins the user's command; later options belong to it.
 @app.command("trace", stage=Stage.TRACE, rank=20, examples=EXAMPLES, files=FILES, context_settings={"allow_interspersed_args": False})
-@with_groups
 def trace(
     context: typer.Context,
     what: EventTerms,

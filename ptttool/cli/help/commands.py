@@ -60,8 +60,8 @@ class OptionGroup(Struct, frozen=True):
     left_out: ClassVar[tuple[str, ...]] = ()
 
 
-def with_groups(function: Function) -> Function:
-    """Make a function a command whose parameters of an :class:`OptionGroup` stand for the options in it: typer reads the signature."""
+def _with_groups(function: Function) -> Function:
+    """Make parameters of an :class:`OptionGroup` stand for the options in it: typer reads the signature of the function."""
     parameters, groups = [], {}
     for one in inspect.signature(function, eval_str=True).parameters.values():
         if isinstance(one.annotation, type) and issubclass(one.annotation, OptionGroup):
@@ -70,6 +70,8 @@ def with_groups(function: Function) -> Function:
             parameters += [each.replace(kind=one.kind) for each in options if each.name not in one.annotation.left_out]
         else:
             parameters.append(one)
+    if not groups:
+        return function
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
@@ -162,7 +164,7 @@ class App(typer.Typer):
         """Register a command; see :class:`ptttool.cli.help.about.About`. Further settings are typer's."""
         settings.setdefault("cls", type("Command", (Command,), {"about": About(stage, rank, examples, files, related)}))
         register: Callable[[Function], Function] = super().command(name, **settings)
-        return register
+        return lambda function: register(_with_groups(function))
 
     def group(
         self,
