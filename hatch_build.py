@@ -20,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDER = Path("ptttool") / "kernel"
 # What is compiled has its C types beside it.
-NAMES = ("accesses", "lines", "loops")
+NAMES = ("accesses", "kinds", "lines", "loops")
 # The oldest Python that is supported: the module works with every one from there on.
 OLDEST = (3, 11)
 # An index out of bounds is an error, as in Python.

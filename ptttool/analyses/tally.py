@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.sums import SumTable, summed
+from ptttool.kernel.kinds import count_kinds
 from ptttool.table.batch import Batch
-from ptttool.table.values import ABSENT, Array, Values
+from ptttool.table.values import ABSENT, Array, Values, plain
 from ptttool.tlp.bulk import KIND_MASK
 from ptttool.tlp.codes import TYPES
 from ptttool.tlp.columns import DIRECTIONS, KINDS
@@ -23,13 +24,9 @@ from ptttool.tlp.direction import EITHER, DirectionRule
 
 K = TypeVar("K", bound=Hashable)
 
-# Rows worked on at a time: their arrays fit into a processor's second-level cache, and their sums into one table.
-_STEP, _COUNT_BITS = 1 << 15, 21
-# Kinds in a row of a table; a power of two above len(KINDS).
+# Kinds of a requester in a table; a power of two above len(KINDS).
 _ROW = KIND_MASK + 1
 _ROW_BITS = KIND_MASK.bit_length()
-# Requesters of a batch that have rows in a table; TLPs of more are sorted.
-_MOST_ROWS = 1 << 12
 # A key has 22 bits. Above them stands what is summed: Length fields of all kinds; bytes that byte enables leave out; and for each direction
 # the Length fields of TLPs with a direction of their own, which are among the first, too.
 _KEY_BITS = 17 + _ROW_BITS
@@ -129,68 +126,6 @@ def _of_direction(table: SumTable, keys: Keys, direction: int, implied: Array) -
     return np.concatenate((sums, _of(table, keys, _DISABLED)[1:] * here))
 
 
-class _Table:
-    """Sums of a batch in a table with a row of 32 kinds for each requester: the quickest way, where requesters are few."""
-
-    def __init__(self) -> None:
-        # Requesters get a row as they turn up. Row 0 is for TLPs without one.
-        self._requesters: npt.NDArray[np.intp] = np.zeros(1, dtype=np.intp)
-        self._place_of: npt.NDArray[np.intp] = np.zeros(1 << 16, dtype=np.intp)
-        self._sums: Array64 = np.zeros((2, _ROW), dtype=np.int64)
-
-    def add(self, codes: Array, requesters: Values, dws: Array | None) -> bool:
-        """Add TLPs; return False, and add none, if there are too many requesters."""
-        places = self._places(requesters, len(codes))
-        size = len(self._requesters) << _ROW_BITS
-        if len(self._requesters) > _MOST_ROWS:
-            return False
-        places |= codes
-        # One table for both sums, which doubles hold exactly: DWs above the count, below 2^18 TLPs of at most 2^10 DWs.
-        weights = None
-        if dws is not None:
-            weights = dws.astype(np.float64)
-            weights *= 1 << _COUNT_BITS
-            weights += 1.0
-        both = np.bincount(places, weights=weights, minlength=size).astype(np.int64, copy=False)
-        if self._sums.shape[1] < size:
-            self._sums = np.concatenate((self._sums, np.zeros((2, size - self._sums.shape[1]), dtype=np.int64)), axis=1)
-        self._sums[0] += both & ((1 << _COUNT_BITS) - 1)
-        self._sums[1] += both >> _COUNT_BITS
-        return True
-
-    def sums(self) -> tuple[Array, Array, Array]:
-        """Return keys, numbers and sums."""
-        places = self._sums[0].nonzero()[0]
-        rows = places >> _ROW_BITS
-        keys = _keys(self._requesters[rows], places & KIND_MASK)
-        keys[rows == 0] &= np.uint32(KIND_MASK)
-        return keys, *self._sums[:, places]
-
-    def _places(self, requesters: Values, count: int) -> npt.NDArray[np.intp]:
-        """Return where the rows of requesters begin in the table."""
-        if requesters.array is None:
-            return np.zeros(count, dtype=np.intp)
-        array: Any = requesters.array
-        if requesters.valid is None:
-            return self._places_of(array)
-        places = np.zeros(count, dtype=np.intp)
-        places[requesters.valid] = self._places_of(array[requesters.valid])
-        return places
-
-    def _places_of(self, requesters: Array) -> npt.NDArray[np.intp]:
-        indexes = requesters.astype(np.intp)
-        places = self._place_of.take(indexes, mode="wrap")
-        if not places.all():
-            is_new = np.zeros(1 << 16, dtype=np.bool_)  # quicker than to sort or to hash them
-            is_new[indexes] = True
-            new = np.flatnonzero(is_new & (self._place_of == 0))
-            count = len(self._requesters)
-            self._place_of[new] = np.arange(count, count + len(new)) << _ROW_BITS
-            self._requesters = np.concatenate((self._requesters, new))
-            places = self._place_of.take(indexes, mode="wrap")
-        return places
-
-
 class Tally:
     """Sums over TLPs; those of parts of a recording merge in any order.
 
@@ -233,35 +168,26 @@ class Tally:
         rule = batch.facts.get("direction", EITHER)
         assert isinstance(rule, DirectionRule)
         sums = self._tables.setdefault(rule, SumTable(*_HOW))
-        kinds, requesters = batch.values("kind"), batch.values("requester")
+        requesters = batch.values("requester")
         lengths = batch.values("length_dw") if "length_dw" in batch.columns else ABSENT
-        codes: Any = kinds.array
-        dws: Any = None if lengths.array is None else np.asarray(lengths.array)
-        table = _Table()
-        for start in range(0, batch.size, _STEP):
-            rows = slice(start, min(start + _STEP, batch.size))
-            if not table.add(codes[rows], _part(requesters, rows), None if dws is None else dws[rows]):
-                rows = slice(start, batch.size)
-                keys = _keys_of(codes[rows], _part(requesters, rows))
-                sums.add(*summed(_HOW, keys, None, np.zeros(len(keys), dtype=np.uint64) if dws is None else dws[rows]))
-                break
-        sums.add(*table.sums())
-        self._add_sparse(sums, batch, codes, requesters, dws)
-        if "completer" in batch.columns:
-            self._add_completers(requesters, batch.values("completer"))
-
-    def _add_sparse(self, sums: SumTable, batch: Batch, codes: Array, requesters: Values, dws: Array | None) -> None:
-        """Add what few TLPs have: disabled bytes, a direction of their own."""
-        numbers: Any = requesters.array
+        codes, ids, dws = plain(batch.values("kind").array, np.uint8), plain(requesters.array, np.uint16), plain(lengths.array, np.uint16)
+        # A row for each key that there may be: memory that is not written to costs nothing.
+        table, keys = np.zeros(((1 << 16) + 1 << _ROW_BITS, 2), dtype=np.int64), np.empty(batch.size, dtype=np.int64)
+        columns: tuple[Any, ...] = (codes, plain(requesters.valid, np.uint8), ids, dws, table, keys)
+        keys = keys[: count_kinds(_ROW_BITS, *(memoryview(column) for column in columns))]
+        sums.add(keys.astype(np.uint32), *table[keys].T)
+        # What few TLPs have: disabled bytes, a direction of their own.
         for name in ("disabled_bytes", "own_direction"):
             values = batch.values(name) if name in batch.columns else ABSENT
             if values.array is None or values.rows is None or not len(values.rows):
                 continue
             rows, found = values.rows, np.asarray(values.array)
-            keys, what = _keys(numbers[rows], codes[rows]), np.full(len(rows), _DISABLED)
+            keys, what = _keys(ids[rows], codes[rows]), np.full(len(rows), _DISABLED)
             if name == "own_direction":
-                what, found = _APART + found.astype(np.intp), np.zeros(len(rows), dtype=np.uint64) if dws is None else dws[rows]
+                what, found = _APART + found.astype(np.intp), dws[rows] if len(dws) else np.zeros(len(rows), dtype=np.uint16)
             sums.add(*summed(_HOW, keys | what.astype(np.uint32) << np.uint32(_KEY_BITS), None, found))
+        if "completer" in batch.columns:
+            self._add_completers(requesters, batch.values("completer"))
 
     def _add_completers(self, requesters: Values, completers: Values) -> None:
         self.completers = Counter() if self.completers is None else self.completers
@@ -314,18 +240,3 @@ def added(cells: Iterable[Cell], key: Callable[[Cell], K]) -> dict[K, list[int]]
 
 def _requester_of(key: int) -> int | None:
     return (key >> _ROW_BITS) - 1 if key >> _ROW_BITS else None
-
-
-def _keys_of(codes: Array, requesters: Values) -> Array:
-    """Return the keys of TLPs that may have no requester."""
-    if requesters.array is None:
-        return codes.astype(np.uint32)
-    keys = _keys(np.asarray(requesters.array), codes)
-    if requesters.valid is not None:
-        keys[~requesters.valid] &= np.uint32(KIND_MASK)
-    return keys
-
-
-def _part(values: Values, rows: slice) -> Values:
-    array: Any = values.array
-    return Values(None if array is None else array[rows], None if values.valid is None else values.valid[rows])

@@ -168,6 +168,11 @@ class Values(NamedTuple):
 ABSENT = Values(None)
 
 
+def plain(array: Any, dtype: type[np.generic]) -> Array:
+    """Return an array of one type, its numbers behind each other; an empty one of nothing."""
+    return np.empty(0, dtype=dtype) if array is None else np.ascontiguousarray(array, dtype=dtype)
+
+
 def spread(numbers: range) -> Array:
     """Return a range as an array of 64-bit numbers."""
     return np.arange(len(numbers), dtype=np.uint64) * np.uint64(numbers.step) + np.uint64(numbers.start)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pickle
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,27 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ptttool.kernel
 from ptttool.analyses.io import counts
 from ptttool.analyses.io.counts import Counts
 from ptttool.kernel import accesses, is_compiled
 from ptttool.table.batch import Batch
 from ptttool.table.values import Values
 from ptttool.tlp.columns import KINDS, TLP_SCHEMA
+from tests.support.plain import plain
 
 NAMES = ("index", "kind", "requester", "address", "length_dw", "requested_bytes", "byte_count")
-SOURCE = Path(ptttool.kernel.__file__).with_name("accesses.py")
 
 
-def plain() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tests.kernel.plain_accesses", SOURCE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-PLAIN = plain()
+PLAIN = plain("accesses")
 
 
 def batch(random: np.random.Generator, count: int, first: int) -> Batch:

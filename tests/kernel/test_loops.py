@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pickle
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import ptttool.kernel
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.model import TimeModel
 from ptttool.kernel import is_compiled, loops, matching
@@ -22,23 +19,15 @@ from ptttool.kernel.matching import Found, Limits, Rows, State, join, match
 from ptttool.tlp.transactions import Ending
 from tests.analyses.matching.test_matching import check, in_one
 from tests.reference import matching as reference
+from tests.support.plain import plain
 from tests.support.traffic import Traffic, traffic
 
-SOURCE = Path(ptttool.kernel.__file__).with_name("loops.py")
 FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 LIMITS = Limits(rows=12, keys=24)
 needs_compiler = pytest.mark.skipif(not is_compiled(), reason="the loops are not compiled: pip install -e . with a C compiler does it")
 
 
-def plain() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tests.kernel.plain_loops", SOURCE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-PLAIN = plain()
+PLAIN = plain("loops")
 
 
 @pytest.fixture(params=[pytest.param(loops, id="compiled", marks=needs_compiler), pytest.param(PLAIN, id="plain")])

@@ -11,7 +11,7 @@ from ptttool.analyses.time.ticks import Ticks
 from ptttool.kernel import loops
 from ptttool.kernel.matching import Rows
 from ptttool.table.batch import Batch
-from ptttool.table.values import Mask, spread
+from ptttool.table.values import Mask, plain, spread
 from ptttool.tlp.columns import KINDS
 from ptttool.tlp.transactions import Ending
 
@@ -50,13 +50,13 @@ def rows_of(batch: Batch, ticks: Ticks, wanted: Mask | None) -> Rows:
     """Return the rows of a batch; `wanted`: those that a condition takes, None for all."""
 
     def column(name: str, dtype: type[np.generic]) -> Array:
-        return _plain(batch.values(name).array, dtype)
+        return plain(batch.values(name).array, dtype)
 
     index: Any = batch.values("index").array
     kinds, segments = batch.values("kind").array, batch.values("segment")
     segment = column("segment", np.uint8)
     return Rows(
-        kind=np.full(batch.size, _NO_KIND) if kinds is None else _plain(kinds, np.uint8),
+        kind=np.full(batch.size, _NO_KIND) if kinds is None else plain(kinds, np.uint8),
         requester=column("requester", np.uint16),
         tag=column("tag", np.uint16),
         segment=segment if segments.valid is None else segment * segments.valid,
@@ -65,21 +65,16 @@ def rows_of(batch: Batch, ticks: Ticks, wanted: Mask | None) -> Rows:
         status=column("status", np.uint8),
         byte_count=column("byte_count", np.uint16),
         lower_address=column("lower_address", np.uint8),
-        is_hidden=_plain(None if wanted is None else ~wanted, np.uint8),
-        number=_plain(
+        is_hidden=plain(None if wanted is None else ~wanted, np.uint8),
+        number=plain(
             None if isinstance(index, range) and index.step == 1 else spread(index) if isinstance(index, range) else index, np.uint64
         ),
         start=int(index[0]),
-        at=_plain(ticks.at, np.int64),
-        breaks=_plain(ticks.breaks, np.int64),
-        holes=_plain(ticks.holes, np.int64),
+        at=plain(ticks.at, np.int64),
+        breaks=plain(ticks.breaks, np.int64),
+        holes=plain(ticks.holes, np.int64),
         gaps=_gaps(batch, ticks.holes),
     )
-
-
-def _plain(array: Any, dtype: type[np.generic]) -> Array:
-    """Return an array of one type, the numbers behind each other; an empty one of nothing."""
-    return np.empty(0, dtype=dtype) if array is None else np.ascontiguousarray(array, dtype=dtype)
 
 
 def _gaps(batch: Batch, holes: Array) -> Array:
