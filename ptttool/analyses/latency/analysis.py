@@ -79,9 +79,7 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
         return Latency(
             requests=totals.requests,
             matched=totals.matched,
-            unmatched=Unmatched(
-                totals.early.transactions, totals.inside - untraced.inside, totals.open_at_end - untraced.end, untraced.requests
-            ),
+            unmatched=Unmatched(totals.early_ends, totals.inside - untraced.inside, totals.open_at_end - untraced.end, untraced.requests),
             errors=int(totals.endings[Ending.ERROR]),
             short=int(totals.endings[Ending.SHORT]),
             requested_bytes=whole.requested_bytes if whole else 0,

@@ -33,27 +33,6 @@ MATCHING_COLUMNS = tuple(dict.fromkeys((*STEP_COLUMNS, *CLOCK_COLUMNS)))
 
 
 @dataclass
-class Early:
-    """Completions whose request stands in front of the recording, or of a hole in it.
-
-    Parameters
-    ----------
-    completions : int
-        Number of completions.
-    transactions : int
-        Number of requests that they ended.
-    """
-
-    completions: int = 0
-    transactions: int = 0
-
-    def add(self, completions: int, transactions: int) -> None:
-        """Add further ones."""
-        self.completions += completions
-        self.transactions += transactions
-
-
-@dataclass
 class Totals:
     """How many requests ended how.
 
@@ -61,8 +40,8 @@ class Totals:
     ----------
     counts : SumTable
         Numbers of requests, by what :meth:`~Transactions.keys` returns, and in the lowest :data:`ENDING_BITS` the :class:`Ending`.
-    early : Early
-        Completions whose request stands in front of the recording or of a hole.
+    early, early_ends : int
+        Completions whose request stands in front of the recording or of a hole, and how many such requests they ended.
     orphans : int
         Completions without a request behind a request with their key.
     left_out : int
@@ -70,7 +49,8 @@ class Totals:
     """
 
     counts: SumTable = field(default_factory=lambda: SumTable(np.add))
-    early: Early = field(default_factory=Early)
+    early: int = 0
+    early_ends: int = 0
     orphans: int = 0
     left_out: int = 0
 
@@ -104,14 +84,16 @@ class Totals:
         """Add what was found; `ended` are those of its requests that count."""
         if len(ended):
             self.counts.add(*counted(ended.keys() << ENDING_BITS | ended.ending))
-        self.early.add(found.early, found.early_ends)
+        self.early += found.early
+        self.early_ends += found.early_ends
         self.orphans += int(found.orphans[:, -1].sum())
         self.left_out += found.left_out
 
     def merge(self, other: Totals) -> None:
         """Add those of another part."""
         self.counts.merge(other.counts)
-        self.early.add(other.early.completions, other.early.transactions)
+        self.early += other.early
+        self.early_ends += other.early_ends
         self.orphans += other.orphans
         self.left_out += other.left_out
 

@@ -14,9 +14,9 @@ from ptttool.analyses.matching.part import Part, part_of
 from ptttool.analyses.matching.traced import untraced_answers
 from ptttool.analyses.needs import Need
 from ptttool.analyses.outstanding.document import Outstanding, document_of
-from ptttool.analyses.outstanding.levels import Borders, Crossing, Levels, levels_of
-from ptttool.analyses.outstanding.series import DIRECTION_SERIES, WholeRequests
+from ptttool.analyses.outstanding.levels import DIRECTION_SERIES, Levels, levels_of, places
 from ptttool.analyses.scope import Scope
+from ptttool.analyses.sums import SumTable
 from ptttool.analyses.time.line import Line
 from ptttool.analyses.time.ticks import Ticks
 from ptttool.kernel.matching import KEY, REQUEST
@@ -54,7 +54,8 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         # Ticks from the first row of the part to the first and the last of those with levels.
         self._begin, self._end = 0, 0
         self._line = Line(len(DIRECTIONS), self.scope.grain)
-        self._whole = WholeRequests()
+        # Requests that were seen whole: how many, of how many the time is known, and the ticks from request to end; by series.
+        self._whole = SumTable(np.add, np.add, np.add)
         self._ended: list[Transactions] = []
 
     def add(self, ended: Transactions) -> None:
@@ -63,7 +64,9 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         whole = ended if is_whole.all() else ended.take(is_whole)
         if len(whole):
             self._ended.append(whole)
-            self._whole.add(whole, whole.directions)
+            timed = whole.to_last >= 0
+            for series in _series_of(whole):
+                self._whole.add(series, np.ones_like(series), timed.astype(np.int64), whole.to_last * timed)
 
     def add_rows(self, batch: Batch, shift: int) -> None:
         """Add the levels of a batch, and what is certain now of the rows before it."""
@@ -76,17 +79,17 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         begin, end = (0, 0) if ticks.at is None else (int(ticks.at[0]), int(ticks.at[-1]))
         times = np.zeros(batch.size, dtype=np.int64) if ticks.at is None else ticks.at - begin
 
-        def places(rows: Array) -> Array:
+        def rows_of(numbers: Array) -> Array:
             """Return the rows of the batch by their numbers in the recording."""
-            found: Array = rows.view(np.int64) - first if isinstance(index, range) else np.searchsorted(index, rows.view(np.uint64))
+            found: Array = numbers.view(np.int64) - first if isinstance(index, range) else np.searchsorted(index, numbers.view(np.uint64))
             return found
 
         ended, self._ended = self._ended, []
         here = [each for each in ended if each.request[0] >= np.uint64(first)]
         earlier = [each for each in ended if each.request[0] < np.uint64(first)]
         part = part_of(batch, self.scope, wanted)
-        levels = levels_of(first, last, _crossing(here), self._borders(part), lambda rows: times[places(rows)])
-        self._add_line(batch, ticks, here, times, places)
+        levels = levels_of(first, last, *_crossing(here), self._borders(part), lambda rows: times[rows_of(rows)])
+        self._add_line(batch, ticks, here, times, rows_of)
         self._take_in(levels, begin, end, earlier)
 
     def merge(self, later: OutstandingAnalysis) -> None:
@@ -129,7 +132,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         if self._levels is None:
             self._levels, self._begin = later, begin
         else:
-            self._levels.join(later, begin - self._end, _crossing(crossing), self._borders(self._part))
+            self._levels.join(later, begin - self._end, *_crossing(crossing), self._borders(self._part))
         self._end = end
 
     def _settle(self) -> None:
@@ -137,7 +140,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         ended, self._ended = self._ended, []
         if ended and self._levels is not None and self._part is not None:
             self._spread(ended)
-            self._levels.settle(_crossing(ended), self._borders(self._part))
+            self._levels.settle(*_crossing(ended), self._borders(self._part))
 
     def _spread(self, crossing: Sequence[Transactions]) -> None:
         """Add requests to the time line that were under way between rows that were added at different times."""
@@ -149,7 +152,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
                 begins = each.at.take(rows)
                 self._line.spread(code, begins, begins + each.to_last.take(rows))
 
-    def _add_line(self, batch: Batch, ticks: Ticks, here: Sequence[Transactions], times: Array, places: Any) -> None:
+    def _add_line(self, batch: Batch, ticks: Ticks, here: Sequence[Transactions], times: Array, rows_of: Any) -> None:
         """Add how long how many requests were outstanding, row by row, of those of which it is known how long they took."""
         starts = self._line.starts(batch)
         sums = np.zeros((len(starts), len(DIRECTIONS)), dtype=np.int64)
@@ -157,7 +160,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         for each in here:
             timed = np.flatnonzero(each.to_last >= 0)
             directions = each.directions.take(timed)
-            begins, ends = places(each.request.take(timed)), places(each.last.take(timed))
+            begins, ends = rows_of(each.request.take(timed)), rows_of(each.last.take(timed))
             for code in np.flatnonzero(np.bincount(directions)).tolist():
                 rows = np.flatnonzero(directions == code)
                 changes = np.bincount(begins.take(rows), minlength=batch.size)
@@ -167,26 +170,26 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
                 sums[:, code] += np.add.reduceat(changes, starts)
         self._line.add(batch, ticks, starts, sums)
 
-    def _borders(self, part: Part) -> Borders:
-        """Return the rows where requests may begin or end that are under way at the ends of a part."""
+    def _borders(self, part: Part) -> Array:
+        """Return where requests may begin or end that are under way at the ends of a part: in the series of requester and directions."""
         keys, rows = np.concatenate((part.state.answers[:, :2], part.state.opened[:, [KEY, REQUEST]])).T
-        return Borders(keys >> TAG_BITS & 0xFFFF, rows, DIRECTION_SERIES)
+        series = np.stack((keys >> TAG_BITS & 0xFFFF, *(np.full(len(keys), each) for each in DIRECTION_SERIES)))
+        return places(series, rows).reshape(-1)
 
 
-def _crossing(ended: Sequence[Transactions]) -> Crossing:
-    """Return the rows at which requests begin and end, each in the series of its requester and of its direction."""
-    nothing = [np.empty(0, dtype=np.int64)]
-    series = [each for one in ended for each in (one.requester.astype(np.int64), DIRECTION_SERIES[0] + one.directions)]
-    begins, ends = ([each for one in ended for each in (rows(one), rows(one))] for rows in (_request, _last))
-    return Crossing(*(np.concatenate(each or nothing).view(np.int64) for each in (series, begins, ends)))
+def _crossing(ended: Sequence[Transactions]) -> tuple[Array, Array]:
+    """Return where requests begin and end, each in the series of its requester and of its direction."""
+    begins, ends = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for one in ended:
+        for series in _series_of(one):
+            begins.append(places(series, one.request.view(np.int64)))
+            ends.append(places(series, one.last.view(np.int64)))
+    return np.concatenate(begins), np.concatenate(ends)
 
 
-def _request(one: Transactions) -> Array:
-    return one.request
-
-
-def _last(one: Transactions) -> Array:
-    return one.last
+def _series_of(requests: Transactions) -> tuple[Array, Array]:
+    """Return the series of the requester of each, and of its direction."""
+    return requests.requester.astype(np.int64), DIRECTION_SERIES[0] + requests.directions
 
 
 ANALYSES.add("outstanding", OutstandingAnalysis)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,9 @@ from msgspec import Struct
 
 from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.outstanding.levels import Entries, Levels
-from ptttool.analyses.outstanding.series import DIRECTION_SERIES, WholeRequests
+from ptttool.analyses.outstanding.levels import DIRECTION_SERIES, NO_ENTRIES, Entries, Levels, lasts_of_series
 from ptttool.analyses.shown import Column, Facts, Histogram, Names, Note, Part, Series, Table, Timeline, Unit, text_column
-from ptttool.analyses.sums import starts_of
+from ptttool.analyses.sums import SumTable
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.analyses.time.line import Line
 from ptttool.diagnostics import Diagnostic, Severity
@@ -284,7 +283,7 @@ class Outstanding(Shown, Struct, frozen=True):
 
 
 def document_of(
-    levels: Levels | None, whole: WholeRequests, line: Line, totals: Totals, untraced: Untraced, time: TimeFacts, machine: Machine | None
+    levels: Levels | None, whole: SumTable, line: Line, totals: Totals, untraced: Untraced, time: TimeFacts, machine: Machine | None
 ) -> Outstanding:
     """Return the result.
 
@@ -292,8 +291,8 @@ def document_of(
     ----------
     levels : Levels or None
         The levels of the whole recording; None without rows.
-    whole : WholeRequests
-        Sums over the requests that were seen whole.
+    whole : SumTable
+        The requests that were seen whole, by series: how many, of how many the time is known, and the ticks from request to end.
     line : Line
         Requests times ticks by direction.
     totals : Totals
@@ -305,20 +304,27 @@ def document_of(
     machine : Machine or None
         The machine, for the bits of tags.
     """
-    by_series = _by_series(levels, whole)
-    of_requesters = by_series.is_requester
-    # The highest peaks come first; the last level of a series is its peak.
-    order = np.argsort(-by_series.entries.level.take(by_series.ends[of_requesters] - 1), kind="stable")[:MAX_REQUESTERS]
-    listed = by_series.numbers[of_requesters].take(order).tolist()
-    loads = {
-        number: _load(number, by_series.of(number), whole.of(number), time, machine)
-        for number in (*listed, *by_series.numbers[~of_requesters].tolist())
-    }
-    requesters = [loads[number] for number in listed]
-    series, counts = whole.counts()
-    counted = int(counts[np.isin(series, by_series.numbers[of_requesters], assume_unique=True)].sum())
+    entries = NO_ENTRIES if levels is None else levels.entries
+    seen, *sums = whole.rows()
+    # Of each series with requests that were seen whole, its last entry, whose level is its peak.
+    lasts = lasts_of_series(entries.keys)
+    firsts = np.append(0, lasts + 1)[:-1]
+    kept = np.flatnonzero(np.isin(entries.series.take(lasts), seen, assume_unique=True))
+    is_requester = entries.series.take(lasts.take(kept)) < DIRECTION_SERIES[0]
+    requesters = kept[is_requester]
+    # The highest peaks come first.
+    listed = requesters.take(np.argsort(-entries.level.take(lasts.take(requesters)), kind="stable")[:MAX_REQUESTERS])
+
+    def load(at: int) -> Load:
+        """Return the load of one of the series."""
+        series = int(entries.series[lasts[at]])
+        own = Entries(*(each[firsts[at] : lasts[at] + 1] for each in entries))
+        return _load(series, own, [int(each[np.searchsorted(seen, series)]) for each in sums], time, machine)
+
+    loads = [load(at) for at in listed.tolist()]
+    counted = int(sums[0][np.isin(seen, entries.series.take(lasts.take(requesters)), assume_unique=True)].sum())
     not_counted = NotCounted(
-        before=totals.early.transactions,
+        before=totals.early_ends,
         inside=totals.inside - untraced.inside,
         at_end=totals.open_at_end - untraced.end,
         left_out=totals.left_out,
@@ -330,44 +336,12 @@ def document_of(
         requests=totals.requests,
         counted=counted,
         not_counted=not_counted,
-        directions=[loads[number] for number in DIRECTION_SERIES if number in loads],
-        requesters=requesters,
-        more_requesters=int(of_requesters.sum()) - len(listed),
+        directions=[load(at) for at in kept[~is_requester].tolist()],
+        requesters=loads,
+        more_requesters=len(requesters) - len(listed),
         line=None if time.elapsed_ticks is None or levels is None else _line_of(line),
-        notes=list(_notes(not_counted, counted, requesters, time, untraced)),
+        notes=list(_notes(not_counted, counted, loads, time, untraced)),
     )
-
-
-class _BySeries(NamedTuple):
-    """The entries of each series with requests that were seen whole."""
-
-    entries: Entries
-    numbers: Array
-    starts: Array
-    ends: Array
-
-    @property
-    def is_requester(self) -> Array:
-        """Which series are those of requesters."""
-        return np.asarray(self.numbers < DIRECTION_SERIES[0])
-
-    def of(self, number: int) -> Entries:
-        """Return the entries of a series, by level."""
-        at = np.searchsorted(self.numbers, number)
-        start, end = int(self.starts[at]), int(self.ends[at])
-        return Entries(*(each[start:end] for each in self.entries))
-
-
-def _by_series(levels: Levels | None, whole: WholeRequests) -> _BySeries:
-    if levels is None or not len(levels.entries.keys):
-        nothing = np.empty(0, dtype=np.int64)
-        return _BySeries(Entries(nothing, nothing, nothing, nothing), nothing, nothing, nothing)
-    series = levels.entries.series
-    starts = starts_of(series)
-    ends = np.append(starts[1:], len(series))
-    numbers = series.take(starts)
-    kept = np.flatnonzero(np.isin(numbers, whole.counts()[0], assume_unique=True))
-    return _BySeries(levels.entries, *(each.take(kept) for each in (numbers, starts, ends)))
 
 
 def _load(number: int, entries: Entries, sums: list[int], time: TimeFacts, machine: Machine | None) -> Load:
@@ -426,8 +400,8 @@ def _limit_of(requester: int, machine: Machine | None) -> int | None:
 
 def _line_of(line: Line) -> OutstandingLine:
     intervals = line.intervals()
-    mean: Mapping[str, list[float]] = {name: (intervals.sums[:, code] / intervals.width).tolist() for code, name in enumerate(DIRECTIONS)}
-    return OutstandingLine(intervals.width, intervals.begins.tolist(), intervals.rows.tolist(), dict(mean))
+    mean = {name: (intervals.sums[:, code] / intervals.width).tolist() for code, name in enumerate(DIRECTIONS)}
+    return OutstandingLine(intervals.width, intervals.begins.tolist(), intervals.rows.tolist(), mean)
 
 
 def _notes(left: NotCounted, counted: int, requesters: list[Load], time: TimeFacts, untraced: Untraced) -> Iterator[Diagnostic]:

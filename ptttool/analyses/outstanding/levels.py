@@ -15,12 +15,16 @@ import numpy.typing as npt
 
 from ptttool.analyses.sums import distinct, summed
 from ptttool.kernel import loops
+from ptttool.tlp.columns import DIRECTIONS
 
 Array = npt.NDArray[Any]
 
 # Series and row in one number, by which entries are sorted and found: a series is an ID of 16 bits and more, a row has up to 2^40.
 _ROW_BITS: Final = 40
 _ROW_MASK: Final = (1 << _ROW_BITS) - 1
+_REQUESTERS: Final = 1 << 16
+DIRECTION_SERIES: Final = tuple(range(_REQUESTERS, _REQUESTERS + len(DIRECTIONS)))
+"""The series of the directions, in the order of :data:`ptttool.tlp.columns.DIRECTIONS`. Those of requesters have the Requester ID."""
 
 
 class Entries(NamedTuple):
@@ -47,7 +51,7 @@ class Entries(NamedTuple):
         return self.keys >> _ROW_BITS
 
 
-_NO_ENTRIES: Final = Entries(*np.empty((len(Entries._fields), 0), dtype=np.int64))
+NO_ENTRIES: Final = Entries(*np.empty((len(Entries._fields), 0), dtype=np.int64))
 
 
 class Levels:
@@ -68,13 +72,13 @@ class Levels:
         From the first row to the last one.
     """
 
-    def __init__(self, first: int, last: int, ticks: int, entries: Entries = _NO_ENTRIES) -> None:
+    def __init__(self, first: int, last: int, ticks: int, entries: Entries = NO_ENTRIES) -> None:
         self.first = first
         self.last = last
         self.ticks = ticks
         self.entries = entries
 
-    def join(self, later: Levels, gap: int, crossing: Crossing, borders: Borders) -> None:
+    def join(self, later: Levels, gap: int, begins: Array, ends: Array, borders: Array) -> None:
         """Take in the part behind.
 
         Parameters
@@ -83,119 +87,79 @@ class Levels:
             Its levels.
         gap : int
             Ticks from the last row of this part to its first one.
-        crossing : Crossing
-            Requests that were under way between the parts, and are certain now.
-        borders : Borders
-            Where requests may still be under way.
+        begins, ends : ndarray of int64, shape (k,)
+            Of requests that were under way between the parts, and are certain now: the :func:`places` of the request and of its completion.
+        borders : ndarray of int64
+            The places where requests may still be under way.
         """
         mine, theirs = self.entries, later.entries
-        lasts, firsts = _lasts_of_series(mine.keys), _lasts_of_series(theirs.keys)
+        lasts, firsts = lasts_of_series(mine.keys), lasts_of_series(theirs.keys)
         only_theirs = np.setdiff1d(theirs.series.take(firsts), mine.series.take(lasts), assume_unique=True)
         only_mine = np.setdiff1d(mine.series.take(lasts), theirs.series.take(firsts), assume_unique=True)
-        parts = [mine, _idle(_keys(only_theirs, self.first), self.first, self.ticks)]
+        parts = [mine, _idle(places(only_theirs, self.first), self.first, self.ticks)]
         if gap:
             # Behind the last row, in the block that holds it: what was seen whole has ended by then.
             blocks = np.concatenate((mine.keys.take(lasts), parts[1].keys))
             parts.append(_idle(blocks, self.last, gap))
-        parts += (_idle(_keys(only_mine, later.first), later.first, later.ticks), theirs)
+        parts += (_idle(places(only_mine, later.first), later.first, later.ticks), theirs)
         entries = Entries(*map(np.concatenate, zip(*parts, strict=True)))
         order = np.argsort(entries.keys, kind="stable")
         self.entries = Entries(*(each.take(order) for each in entries))
         self.last, self.ticks = later.last, self.ticks + gap + later.ticks
-        self.settle(crossing, borders)
+        self.settle(begins, ends, borders)
 
-    def settle(self, crossing: Crossing, borders: Borders) -> None:
-        """Add requests that were under way and are certain now; parameters are those of :meth:`join`."""
-        self._raise(crossing)
+    def settle(self, begins: Array, ends: Array, borders: Array) -> None:
+        """Add requests that were under way and are certain now, up to their completions; parameters are those of :meth:`join`."""
+        if len(begins):
+            keys = np.concatenate((begins, ends))
+            order = np.argsort(keys, kind="stable")
+            changes = np.repeat(np.array((1, -1)), len(begins)).take(order)
+            until = np.concatenate(([0], np.cumsum(changes)))
+            level = self.entries.level + until.take(np.searchsorted(keys.take(order), self.entries.keys, side="right"))
+            self.entries = self.entries._replace(level=level)
         self._put_together(borders)
 
     def finish(self) -> None:
         """Put all blocks together: nothing is under way any more."""
-        self._put_together(Borders(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), ()))
+        self._put_together(np.empty(0, dtype=np.int64))
 
-    def _raise(self, crossing: Crossing) -> None:
-        """Raise the level of the blocks from each request up to its completion."""
-        if not len(crossing.begin):
-            return
-        keys = np.concatenate((crossing.begin, crossing.end))
-        order = np.argsort(keys, kind="stable")
-        changes = np.repeat(np.array((1, -1)), len(crossing.begin)).take(order)
-        until = np.concatenate(([0], np.cumsum(changes)))
-        level = self.entries.level + until.take(np.searchsorted(keys.take(order), self.entries.keys, side="right"))
-        self.entries = self.entries._replace(level=level)
-
-    def _put_together(self, borders: Borders) -> None:
+    def _put_together(self, borders: Array) -> None:
         """Put blocks together that do not begin at a border."""
         entries = self.entries
         if not len(entries.keys):
             return
-        series = entries.series.take(_lasts_of_series(entries.keys))
-        blocks = distinct(np.concatenate((_keys(series, self.first), borders.keys)))
+        series = entries.series.take(lasts_of_series(entries.keys))
+        blocks = distinct(np.concatenate((places(series, self.first), borders)))
         number = np.searchsorted(blocks, entries.keys, side="right") - 1
-        self.entries = _summed(blocks, number, entries.level, entries.ticks, entries.row)
+        # The sum for each level of each block, by block and level.
+        width = int(entries.level.max()) + 1
+        found, ticks, rows = summed((np.add, np.minimum), number * width + entries.level, entries.ticks, entries.row)
+        of = found // width
+        self.entries = Entries(blocks.take(of), found - of * width, ticks, rows)
 
 
-class Crossing:
-    """Requests that begin and end in certain rows.
-
-    Parameters
-    ----------
-    series, begin, end : ndarray of int64, shape (k,)
-        Their series, and the numbers of the rows of the request and of its completion.
-
-    Attributes
-    ----------
-    begin, end : ndarray of int64, shape (k,)
-        Series and row in one number.
-    """
-
-    def __init__(self, series: Array, begin: Array, end: Array) -> None:
-        self.begin = _keys(series, begin)
-        self.end = _keys(series, end)
-
-
-class Borders:
-    """Rows of requests and completions that may be under way between parts.
-
-    Parameters
-    ----------
-    series, rows : ndarray of int64, shape (k,)
-        The series of the requester of each, and the number of its row.
-    further : sequence of int
-        Series that all of them may be in.
-
-    Attributes
-    ----------
-    keys : ndarray of int64
-        Series and row in one number, for each series that a row may be in.
-    """
-
-    def __init__(self, series: Array, rows: Array, further: tuple[int, ...]) -> None:
-        self.keys: Array = np.concatenate((_keys(series, rows), *(rows | each << _ROW_BITS for each in further)))
-
-
-def levels_of(first: int, last: int, whole: Crossing, borders: Borders, at: Any) -> Levels:
+def levels_of(first: int, last: int, begins: Array, ends: Array, borders: Array, at: Any) -> Levels:
     """Return the levels of a part that is seen as one.
 
     Parameters
     ----------
     first, last : int
         Numbers of its first and last row.
-    whole : Crossing
-        The requests that begin and end in it.
-    borders : Borders
-        Rows where others may begin or end.
+    begins, ends : ndarray of int64, shape (k,)
+        The :func:`places` of the requests that begin and end in it, and of their completions.
+    borders : ndarray of int64
+        The places where others may begin or end.
     at : callable
         Returns the ticks of rows since the first one, by their numbers.
     """
     ticks = int(at(np.array([last]))[0])
-    seen = np.bincount(np.concatenate((whole.begin, borders.keys)) >> _ROW_BITS)
+    seen = np.bincount(np.concatenate((begins, borders)) >> _ROW_BITS)
     series = np.flatnonzero(seen != 0)
     if not len(series):
         return Levels(first, last, ticks)
     # Events in the order of their series and rows. Everything that begins ends: the level of each series returns to 0 at its end.
-    keys = np.concatenate((_keys(series, first), borders.keys, whole.begin, whole.end))
-    count, sure = len(whole.begin), len(series) + len(borders.keys)
+    keys = np.concatenate((places(series, first), borders, begins, ends))
+    count, sure = len(begins), len(series) + len(borders)
     # What an event is stands in the lowest bits: 0 a border, 1 a request, 2 a completion. A row is one of them.
     keys <<= 2
     keys[sure : sure + count] |= 1
@@ -208,13 +172,14 @@ def levels_of(first: int, last: int, whole: Crossing, borders: Borders, at: Any)
     return Levels(first, last, ticks, Entries(*(each.take(order) for each in (block, level, lasted, row & _ROW_MASK))))
 
 
-def _keys(series: Array, rows: Array | int) -> Array:
+def places(series: Array, rows: Array | int) -> Array:
+    """Return series and rows in one number each."""
     keys: Array = series << _ROW_BITS
     keys |= rows
     return keys
 
 
-def _lasts_of_series(keys: Array) -> Array:
+def lasts_of_series(keys: Array) -> Array:
     """Return the position of the last entry of each series."""
     if not len(keys):
         return np.empty(0, dtype=np.intp)
@@ -226,23 +191,3 @@ def _idle(keys: Array, row: int, ticks: int) -> Entries:
     """Return that nothing is outstanding in blocks from a row on."""
     shape = len(keys)
     return Entries(keys, np.zeros(shape, dtype=np.int64), np.full(shape, ticks, dtype=np.int64), np.full(shape, row, dtype=np.int64))
-
-
-def _summed(blocks: Array, number: Array, level: Array, ticks: Array, row: Array) -> Entries:
-    """Return the sum for each level of each block, by block and level.
-
-    Parameters
-    ----------
-    blocks : ndarray of int64
-        Series and first row of each block, in one number, ascending.
-    number : ndarray of int64, shape (n,)
-        The block of each entry, ascending.
-    level, ticks, row : ndarray of int64, shape (n,)
-        The level of each, how long it lasts, and where it begins.
-    """
-    width = int(level.max()) + 1
-    cells = number * width
-    cells += level
-    found, sums, rows = summed((np.add, np.minimum), cells, ticks, row)
-    of = found // width
-    return Entries(blocks.take(of), found - of * width, sums, rows)

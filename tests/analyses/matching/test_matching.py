@@ -82,7 +82,7 @@ def check(analysis: Listed, expected: reference.Result, model: TimeModel) -> Non
     assert analysis.orphans == expected.orphans
     assert analysis.first_orphan == expected.first_orphan
     totals = analysis.totals
-    assert (totals.early.completions, totals.early.transactions) == (expected.early, expected.early_ends)
+    assert (totals.early, totals.early_ends) == (expected.early, expected.early_ends)
     assert totals.orphans == sum(expected.orphans.values())
     assert totals.requests == len(wanted) == totals.matched + totals.inside + totals.open_at_end
     assert totals.left_out == 0
@@ -183,7 +183,7 @@ def test_a_condition_says_what_counts_of_all_that_is_matched(made: Traffic, cuts
         {name: one[name] for name in (*FIELDS, "kind", "status", "address")} for one in every.transactions if chosen >> one["request"] & 1
     ]
     early = [ends for index, ends in every.early_rows if chosen >> index & 1]
-    assert (analysis.totals.early.completions, analysis.totals.early.transactions) == (len(early), sum(early))
+    assert (analysis.totals.early, analysis.totals.early_ends) == (len(early), sum(early))
     orphans = [(requester, tag) for requester, tag, index in every.without_request if chosen >> index & 1]
     assert analysis.orphans == Counter(orphans)
     first = min((index for _, _, index in every.without_request if chosen >> index & 1), default=None)
