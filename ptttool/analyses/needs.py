@@ -141,8 +141,7 @@ class Need:
         return Lack(code, self.what, why, self.options, self.is_vital, in_part)
 
 
-@dataclass(frozen=True)
-class Captured:
+class Captured(Struct, frozen=True):
     """What a recording can hold, as far as its event says.
 
     Parameters

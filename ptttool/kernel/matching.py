@@ -7,7 +7,6 @@ parts that were read by several processes find the same as one that was read as 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,8 +77,7 @@ class Rows(NamedTuple):
     gaps: Array
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """The most that a part keeps for its neighbours; where there is more, it is as if records were missing there.
 
     Parameters
@@ -94,8 +92,7 @@ class Limits:
     keys: int
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """What was found in a part, or where two parts join.
 
     Parameters
@@ -117,8 +114,7 @@ class Found:
     left_out: int = 0
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """What a part keeps for its neighbours. Entries are :data:`ptttool.kernel.loops.ENTRY`; open ones are numbered by slot, from 0.
 
     Parameters
@@ -173,7 +169,7 @@ class State:
             array[:, at] += np.where(array[:, at] >= 0, ticks, 0)
             array[:, segment] += segments
         back[:, ROW] += slots
-        return replace(self, answers=answers, back=back)
+        return self._replace(answers=answers, back=back)
 
 
 def match(roles: Array, rows: Rows, limits: Limits) -> tuple[State, Found, Array]:

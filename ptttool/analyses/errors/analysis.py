@@ -70,9 +70,9 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         self._longest = _NO_TIME
         self._config_ur = 0
         self._open: Transactions | None = None
-        # Keys of unanswered requests with Tag[9:8], without those bits; of completions without them.
+        # Keys of unanswered requests with Tag[9:8], without those bits; by key, completions without a request and without these bits.
         self._upper: Array = np.empty(0, dtype=np.uint32)
-        self._low = ErrorKeys()
+        self._low = SumTable(np.minimum, np.add)
 
     def add_rows(self, batch: Batch, shift: int) -> None:
         """Look at headers."""
@@ -85,9 +85,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         self._add_messages(batch.values("message"), index)
         requesters = batch.values("requester")
         for code, rows in header_errors(batch):
-            ids: Array | None = None
-            if requesters.array is not None and code != "unknown-tlp":
-                ids = np.asarray(requesters.array)[rows]
+            ids = None if requesters.array is None or code == "unknown-tlp" else np.asarray(requesters.array)[rows]
             self._sums.add(code, ids, _numbers(index, rows))
 
     def _add_messages(self, message: Values, index: Any) -> None:
@@ -112,14 +110,13 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         self._config_ur += int(np.count_nonzero((ended.status == _UR) & _IS_CONFIG[ended.kind]))
         is_short = (ended.ending == Ending.SHORT) & ~ended.is_cut
         is_empty = is_short & ended.has_end & (ended.received == 0)
-        self._add_some("answered-without-data", ended, is_empty)
-        self._add_some("short", ended, is_short & ended.has_end & ~is_empty)
-        self._add_some("tag-reused", ended, is_short & ~ended.has_end)
-        self._add_unanswered(ended, (ended.ending == Ending.INSIDE) & ~ended.is_cut)
-
-    def _add_some(self, code: str, ended: Transactions, which: Array) -> None:
-        if which.any():
+        for code, which in (
+            ("answered-without-data", is_empty),
+            ("short", is_short & ended.has_end & ~is_empty),
+            ("tag-reused", is_short & ~ended.has_end),
+        ):
             self._sums.add(code, ended.requester[which], ended.request[which])
+        self._add_unanswered(ended, (ended.ending == Ending.INSIDE) & ~ended.is_cut)
 
     def _add_unanswered(self, ended: Transactions, which: Array) -> None:
         if not which.any():
@@ -127,8 +124,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         directions = ended.directions
         for number, sums in enumerate(self._doubtful):
             here = which & (directions == number)
-            if here.any():
-                sums.add("unanswered", ended.requester[here], ended.request[here])
+            sums.add("unanswered", ended.requester[here], ended.request[here])
         wide = which & (ended.tag & 0x300 != 0)
         if wide.any() and len(self._upper) < MAX_ERROR_SUMS:
             self._upper = np.union1d(self._upper, _low_keys(ended.requester[wide], ended.tag[wide]))
@@ -136,7 +132,12 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
     def add_orphans(self, orphans: Orphans) -> None:
         """Look at completions without a request."""
         self._sums.add("completion-without-request", orphans.requester, orphans.index, orphans.count)
-        self._low.add(orphans)
+        self._add_low(orphans)
+
+    def _add_low(self, orphans: Orphans) -> None:
+        low = orphans.tag & 0x300 == 0
+        if len(self._low) < MAX_ERROR_SUMS:
+            self._low.add(_low_keys(orphans.requester[low], orphans.tag[low]), orphans.index[low].astype(np.uint64), orphans.count[low])
 
     def merge_sums(self, later: ErrorsAnalysis) -> None:
         """Add the errors behind."""
@@ -151,7 +152,8 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         self._config_ur += later._config_ur
         if len(later._upper):
             self._upper = np.union1d(self._upper, later._upper)
-        self._low.merge(later._low)
+        if len(self._low) < MAX_ERROR_SUMS:
+            self._low.merge(later._low)
 
     def finish(self, context: AnalysisContext) -> Errors:
         """Return what was seen, and what cannot be seen."""
@@ -162,9 +164,10 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         for direction, sums in enumerate(self._doubtful):
             is_told &= sums.leave_out(untraced.requesters(direction))
             self._sums.merge(sums)
-        self._low.add(self.before)
-        for requester, index, count in self._low.among(self._upper):
-            self._sums.add("completion-tag-bits", requester, index, count)
+        self._add_low(self.before)
+        low, index, count = self._low.rows()
+        is_short_of_bits = np.isin(low, self._upper)
+        self._sums.add("completion-tag-bits", low[is_short_of_bits] >> 8, index[is_short_of_bits], count[is_short_of_bits])
         among = {Of.TLPS: self._tlps, Of.COMPLETIONS: self._completions, Of.REQUESTS: self.totals.requests}
         kinds = [found for code in KINDS if (found := self._kind(code, among)) is not None]
         kinds.sort(key=lambda kind: kind.severity.rank)
@@ -204,7 +207,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             return None
         kind = KINDS[code]
         count = sum(row[1] for row in rows)
-        listed = [RequesterErrors(_requester(who), number, at) for who, number, at in rows[:MAX_LISTED]]
+        listed = [RequesterErrors(None if who == NO_REQUESTER else format_id(who), number, at) for who, number, at in rows[:MAX_LISTED]]
         first = min(row[2] for row in rows)
         return ErrorKind(
             code=code,
@@ -243,35 +246,6 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             )  # fmt: skip
         if not self._sums.has_requesters:
             yield Diagnostic(Severity.WARNING, "too-many-requesters", "too many requesters: errors are summed up over all of them")
-
-
-def _requester(number: int) -> str | None:
-    return None if number == NO_REQUESTER else format_id(number)
-
-
-class ErrorKeys:
-    """Completions without a request whose tag has no upper bits, by requester and tag."""
-
-    def __init__(self) -> None:
-        self._sums = SumTable(np.minimum, np.add)
-
-    def add(self, orphans: Orphans) -> None:
-        """Add completions."""
-        low = orphans.tag & 0x300 == 0
-        if len(self._sums) < MAX_ERROR_SUMS:
-            self._sums.add(_low_keys(orphans.requester[low], orphans.tag[low]), orphans.index[low].astype(np.uint64), orphans.count[low])
-
-    def merge(self, later: ErrorKeys) -> None:
-        """Add completions behind."""
-        if len(self._sums) < MAX_ERROR_SUMS:
-            self._sums.merge(later._sums)
-
-    def among(self, keys: Array) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield requesters, numbers of the first ones and counts of those with these keys."""
-        low, index, count = self._sums.rows()
-        found = np.isin(low, keys)
-        if found.any():
-            yield (low[found] >> 8).astype(np.uint16), index[found], count[found]
 
 
 def _low_keys(requesters: Array, tags: Array) -> Array:

@@ -65,14 +65,8 @@ def header_errors(batch: Batch) -> Iterator[tuple[str, Array]]:
     code : str
         Code of the kind of error.
     rows : ndarray of intp
-        The rows that have it, ascending; at least one.
+        The rows that have it, ascending; none for many codes.
     """
-    for code, rows in _errors(batch):
-        if len(rows):
-            yield code, rows
-
-
-def _errors(batch: Batch) -> Iterator[tuple[str, Array]]:
     kinds: Any = batch.values("kind").array
     if kinds is None:
         return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from ptttool.diagnostics import Severity
 
@@ -17,8 +18,7 @@ class Of(StrEnum):
     """Requests that are to be answered."""
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A kind of error.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
@@ -82,39 +82,32 @@ def _visible(event: Captured, requesters: Any) -> TracedKinds:
     return TracedKinds("P" in inbound, "NP" in inbound, any(group.startswith("CPL") for group in outbound))
 
 
-def _sum(values: Iterable[int | None], *, is_seen: bool) -> int | None:
-    """Return the sum of values; None where one is not known, and 0 values are known only where TLPs were traced."""
-    known = list(values)
-    if not known:
-        return 0 if is_seen else None
-    return None if None in known else sum(value for value in known if value is not None)
+def _sums(found: Sequence[Drive | Controller | DataBytes], names: Sequence[str], *, is_seen: bool) -> dict[str, int | None]:
+    """Return sums of fields; None where one is not known, and that of nothing is known only where TLPs were traced."""
+    sums: dict[str, int | None] = {}
+    for name in names:
+        values = [getattr(each, name) for each in found]
+        sums[name] = (0 if is_seen else None) if not values else None if None in values else sum(values)
+    return sums
 
 
 def _all_drives(drives: list[Drive], visible: TracedKinds) -> Nvme:
+    data = [each.data_bytes for each in drives]
+    read, write = _sums(data, ("read",), is_seen=visible.writes), _sums(data, ("write",), is_seen=visible.reads)
     return Nvme(
-        commands=_sum((each.commands for each in drives), is_seen=visible.reads or visible.writes),
-        submitted=_sum((each.submitted for each in drives), is_seen=visible.reads),
-        completed=_sum((each.completed for each in drives), is_seen=visible.writes),
-        data_bytes=DataBytes(
-            _sum((each.data_bytes.read for each in drives), is_seen=visible.writes),
-            _sum((each.data_bytes.write for each in drives), is_seen=visible.reads),
-        ),
+        **_sums(drives, ("commands",), is_seen=visible.reads or visible.writes),
+        **_sums(drives, ("submitted",), is_seen=visible.reads),
+        **_sums(drives, ("completed", "interrupts"), is_seen=visible.writes),
+        data_bytes=DataBytes(**read, **write),
         uncertain_bytes=sum(each.uncertain_bytes for each in drives),
-        interrupts=_sum((each.interrupts for each in drives), is_seen=visible.writes),
         drives=drives,
     )
 
 
 def _all_controllers(controllers: list[Controller], visible: TracedKinds) -> Nic:
     return Nic(
-        rx_packets=_sum((each.rx_packets for each in controllers), is_seen=visible.writes),
-        rx_bytes=_sum((each.rx_bytes for each in controllers), is_seen=visible.writes),
-        rx_wire_bytes=_sum((each.rx_wire_bytes for each in controllers), is_seen=visible.writes),
-        tx_descriptors=_sum((each.tx_descriptors for each in controllers), is_seen=visible.reads),
-        tx_sends_least=_sum((each.tx_sends_least for each in controllers), is_seen=visible.reads),
-        tx_sends_most=_sum((each.tx_sends_most for each in controllers), is_seen=visible.reads),
-        tx_bytes=_sum((each.tx_bytes for each in controllers), is_seen=visible.reads),
-        interrupts=_sum((each.interrupts for each in controllers), is_seen=visible.writes),
+        **_sums(controllers, ("rx_packets", "rx_bytes", "rx_wire_bytes", "interrupts"), is_seen=visible.writes),
+        **_sums(controllers, ("tx_descriptors", "tx_sends_least", "tx_sends_most", "tx_bytes"), is_seen=visible.reads),
         controllers=controllers,
     )
 

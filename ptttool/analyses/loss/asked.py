@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.analyses.tally import Tally
 from ptttool.capture.event.decode import Explanation, decode
@@ -46,8 +47,7 @@ _CLASS_OF = {one.kind: one.tlp_class for one in TYPES.values()}
 _FAMILY_OF = {one.kind: one.family for one in TYPES.values()}
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What an event asks for, as far as TLPs show it.
 
     Parameters

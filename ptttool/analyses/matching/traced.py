@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,7 @@ _INBOUND, _OUTBOUND = DIRECTIONS.index("inbound"), DIRECTIONS.index("outbound")
 _USUAL_ANSWERS: Final = ("CPL", "CPL A")
 
 
-@dataclass(frozen=True)
-class Untraced:
+class Untraced(NamedTuple):
     """Requests whose completions are not traced.
 
     Parameters

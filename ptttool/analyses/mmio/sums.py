@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ _FLOW_OF_KIND = {
     "IOWr": (Space.IO, WRITE), "CfgRd0": (Space.CONFIGURATION, READ), "CfgRd1": (Space.CONFIGURATION, READ),
     "TCfgRd": (Space.CONFIGURATION, READ), "CfgWr0": (Space.CONFIGURATION, WRITE), "CfgWr1": (Space.CONFIGURATION, WRITE),
 }  # fmt: skip
+# By code of a kind.
 _FLOWS: npt.NDArray[np.int8] = np.full(len(KINDS), -1, dtype=np.int8)
 for _kind, (_space, _operation) in _FLOW_OF_KIND.items():
     _FLOWS[KINDS.index(_kind)] = _space << OPERATION_BITS | _operation
@@ -42,11 +44,6 @@ SLOW = np.dtype([("ticks", "i8"), ("index", "u8"), ("last", "u8"), ("flow", "u8"
 """A slow request: ticks to its last completion, numbers of both in the recording, and what it addresses."""
 
 
-def flows_of(kinds: Array) -> Array:
-    """Return the flow of each kind of request (space and operation); -1 for everything else."""
-    return _FLOWS.take(kinds)
-
-
 def array_of(values: Values, size: int) -> Array:
     """Return one value for each row; any number where a row has none."""
     if values.array is None:
@@ -56,14 +53,21 @@ def array_of(values: Values, size: int) -> Array:
     return found
 
 
-def targets_of(flows: Array, addresses: Array, destinations: Array, registers: Array) -> Array:
-    """Return what requests address: the address, or in configuration space the function and the offset."""
-    is_configuration = flows >> OPERATION_BITS == Space.CONFIGURATION
-    targets = addresses.astype(np.uint64)
-    if is_configuration.any():
-        of_function = destinations.astype(np.uint64) << np.uint64(REGISTER_BITS) | registers.astype(np.uint64)
-        targets = np.where(is_configuration, of_function, targets)
-    return targets
+def targets_of(flows: Array, rows: Array, size: int, column: Callable[[str], Values]) -> Array:
+    """Return what requests address: the address, or in configuration space the function and the offset.
+
+    Parameters
+    ----------
+    flows, rows : ndarray, shape (n,)
+        What the requests do, and their rows.
+    size : int
+        Number of all rows.
+    column : callable
+        Returns a column of all rows by its name.
+    """
+    address, destination, register = (array_of(column(name), size).take(rows) for name in ("address", "destination", "register"))
+    of_function = destination.astype(np.uint64) << np.uint64(REGISTER_BITS) | register.astype(np.uint64)
+    return np.where(flows >> OPERATION_BITS == Space.CONFIGURATION, of_function, address.astype(np.uint64))
 
 
 class RegisterSums:
@@ -99,7 +103,7 @@ class RegisterSums:
     def add_rows(self, batch: Batch) -> tuple[Array, Array, Array] | None:
         """Add rows; return positions, flows and targets of the outbound requests among them, None without any."""
         kinds = array_of(batch.values("kind"), batch.size)
-        flows = flows_of(kinds)
+        flows = _FLOWS.take(kinds)
         directions = array_of(batch.values("direction"), batch.size)
         is_request = flows >= 0
         self.unknown += int(np.count_nonzero((directions == UNKNOWN) & is_request))
@@ -107,8 +111,7 @@ class RegisterSums:
         if not len(rows):
             return None
         flows = flows.take(rows)
-        columns = (array_of(batch.values(name), batch.size).take(rows) for name in ("address", "destination", "register"))
-        targets = targets_of(flows, *columns)
+        targets = targets_of(flows, rows, batch.size, batch.values)
         indexes = array_of(batch.values("index"), batch.size).take(rows)
         self.requests.add(targets, flows, np.zeros(len(rows), dtype=np.int64), indexes)
         return rows, flows, targets
@@ -116,7 +119,7 @@ class RegisterSums:
     def add(self, ended: Transactions) -> None:
         """Add requests that have ended."""
         count = len(ended)
-        flows = flows_of(ended.kind)
+        flows = _FLOWS.take(ended.kind)
         rows = np.flatnonzero((array_of(ended.extra["direction"], count) == OUTBOUND) & (flows >= 0))
         if not len(rows):
             return
@@ -131,8 +134,7 @@ class RegisterSums:
         if not len(known):
             return
         rows, flows, ticks = rows.take(known), flows.take(known), ticks.take(known)
-        columns = (array_of(ended.extra[name], count).take(rows) for name in ("address", "destination", "register"))
-        targets = targets_of(flows, *columns)
+        targets = targets_of(flows, rows, count, ended.extra.__getitem__)
         indexes = ended.request.take(rows)
         order = np.argsort(indexes, kind="stable")
         self.answered.add(targets.take(order), flows.take(order), ticks.take(order), indexes.take(order))
