@@ -37,15 +37,11 @@ def function_of(requester: int, machine: Machine | None) -> PciFunction | None:
 
 def device_of(seen: RequesterTrace, function: PciFunction | None) -> tuple[Device, By]:
     """Return what a requester is: as its class code says where the function is known, else by what it does."""
-    if function is not None and function.class_code is not None:
-        return _by_class(function.class_code), By.CLASS
-    return _by_behaviour(seen), By.BEHAVIOUR
-
-
-def _by_class(code: int) -> Device:
-    if code >> 8 == _NVME_CLASS:
-        return Device.NVME
-    return Device.NIC if code >> 16 == _NETWORK_CLASS else Device.OTHER
+    if function is None or function.class_code is None:
+        return _by_behaviour(seen), By.BEHAVIOUR
+    if function.class_code >> 8 == _NVME_CLASS:
+        return Device.NVME, By.CLASS
+    return Device.NIC if function.class_code >> 16 == _NETWORK_CLASS else Device.OTHER, By.CLASS
 
 
 def _by_behaviour(seen: RequesterTrace) -> Device:

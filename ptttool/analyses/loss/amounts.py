@@ -31,35 +31,27 @@ def signs_in_amounts(contents: Contents) -> Iterator[Diagnostic]:
 
 def _interrupted(contents: Contents) -> Iterator[Diagnostic]:
     if contents.interrupted:
+        # The size of the steps, as the file shows it.
+        largest = max((payload.size for payload in contents.aux_payloads), default=0)
+        step = f"; the largest one here is {counted(largest, 'byte')}" if largest else ""
         yield Diagnostic(
             Severity.WARNING,
             "interrupted",
             "perf did not finish this file (its header holds no data size): it was killed, or the disk was full. The trace data since its "
-            f"last step are missing: perf writes in steps of half the AUX area{_step(contents)}",
+            f"last step are missing: perf writes in steps of half the AUX area{step}",
             hint="end a recording with Ctrl-C",
         )
-
-
-def _step(contents: Contents) -> str:
-    """Return the size of the steps, as the file shows it."""
-    largest = max((payload.size for payload in contents.aux_payloads), default=0)
-    return f"; the largest one here is {counted(largest, 'byte')}" if largest else ""
 
 
 def _empty(contents: Contents) -> Iterator[Diagnostic]:
     if any(event.size for event in contents.aux_events) or any(payload.held for payload in contents.aux_payloads):
         return
-    if contents.interrupted:
-        message = "the recording holds no trace data: perf writes in steps of half the AUX area and at the end, and it was ended before"
-        yield _empty_trace(message, [])
-    elif not ended_early(contents):
-        yield _empty_trace(
-            "the recording holds no trace data: nothing was traced, and neither driver nor perf reported an error", [*causes_in(contents)]
-        )
-
-
-def _empty_trace(message: str, causes: list[str]) -> Diagnostic:
-    return Diagnostic(Severity.ERROR, "empty-trace", message, details={"causes": causes})
+    why, causes = "perf writes in steps of half the AUX area and at the end, and it was ended before", []
+    if not contents.interrupted:
+        if ended_early(contents):
+            return
+        why, causes = "nothing was traced, and neither driver nor perf reported an error", [*causes_in(contents)]
+    yield Diagnostic(Severity.ERROR, "empty-trace", f"the recording holds no trace data: {why}", details={"causes": causes})
 
 
 def _flags(contents: Contents) -> Iterator[Diagnostic]:

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ptttool.analyses.tally import Tally
+from ptttool.analyses.tally import CLASS_OF, Tally
 from ptttool.capture.event.decode import Explanation, decode
 from ptttool.capture.event.explain import terms_for
 from ptttool.capture.event.parse import pmu_of
@@ -43,7 +43,6 @@ CODE = "not-as-asked"
 _MOST_NAMED = 4
 # Of a term that the device does not have.
 _NO_VALUE = -1
-_CLASS_OF = {one.kind: one.tlp_class for one in TYPES.values()}
 _FAMILY_OF = {one.kind: one.family for one in TYPES.values()}
 
 
@@ -81,7 +80,7 @@ class Asked(Struct, frozen=True):
 
         With a requester filter, completions are accepted here: their completer has a say.
         """
-        tlp_class = _CLASS_OF.get(kind)
+        tlp_class = CLASS_OF.get(kind)
         if tlp_class is None:
             return None
         if tlp_class not in self.classes:
@@ -155,7 +154,7 @@ def signs_in_tlps(contents: Contents, tally: Tally, machine: Machine | None) -> 
         if reason is not None:
             reasons[reason] += count
             requesters[_name(requester)] += count
-        elif requester is not None and requester != asked.requester and _CLASS_OF.get(KINDS[code]) == "CPL":
+        elif requester is not None and requester != asked.requester and CLASS_OF.get(KINDS[code]) == "CPL":
             completions += count
     if asked.requester is not None and "CPL" in asked.classes and tally.completers is not None:
         # Rows of one requester can have any completer, so completions are counted as a whole.

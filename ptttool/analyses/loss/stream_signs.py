@@ -71,15 +71,11 @@ def _ends(streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
         successor = None if stream is final else following
         if stream.ended_full:
             yield _silent_end(stream, end) if successor is None else _hole(stream, successor)
-        elif successor is not None and _took_over(stream, successor, end):
+        elif successor is None:
+            continue
+        elif successor.size > SMALL_STREAM if stream.end is None or end is None else end - stream.end > AT_THE_END:
+            # It ended before the session, so that its successor continued the trace.
             yield _takeover(stream, successor, end)
-
-
-def _took_over(stream: Stream, successor: Stream, end: int | None) -> bool:
-    """Return whether a stream ended before the session, so that its successor continued the trace."""
-    if stream.end is None or end is None:
-        return successor.size > SMALL_STREAM
-    return end - stream.end > AT_THE_END
 
 
 def _takeover(stream: Stream, successor: Stream, end: int | None) -> Diagnostic:

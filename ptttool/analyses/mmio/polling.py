@@ -37,8 +37,7 @@ class Polling:
         # Runs that cannot become longer: the longest of them.
         self._ended: Array = _NO_RUNS
         # The first run of the part, and the last one if it is another one.
-        self._head: Array = _NO_RUNS
-        self._tail: Array = _NO_RUNS
+        self._edges: Array = _NO_RUNS
 
     def add(self, spaces: Array, targets: Array, indexes: Array, at: Array | None, segments: Array | int) -> None:
         """Add reads.
@@ -77,34 +76,28 @@ class Polling:
 
     def _append(self, runs: Array) -> None:
         """Add runs, of which only the first one may continue what was there."""
-        if not len(self._head):
-            self._head, runs = runs[:1], runs[1:]
-        else:
-            name = "_tail" if len(self._tail) else "_head"
-            last = getattr(self, name)
-            if all(bool(last[0][each] == runs[0][each]) for each in ("space", "target", "segment")):
-                self._repeat(runs[:1], runs["first"][:1] - last["last"])
-                last = last.copy()
-                last["reads"] += runs["reads"][0]
-                last["last"] = runs["last"][0]
-                setattr(self, name, last)
-                runs = runs[1:]
-        if len(runs):
-            self._end(self._tail)
-            self._end(runs[:-1])
-            self._tail = runs[-1:]
+        last = self._edges[-1:].copy()
+        if len(last) and all(last[0][each] == runs[0][each] for each in ("space", "target", "segment")):
+            self._repeat(runs[:1], runs["first"][:1] - last["last"])
+            last["reads"] += runs["reads"][0]
+            last["last"] = runs["last"][0]
+            self._edges, runs = np.concatenate((self._edges[:-1], last)), runs[1:]
+        self._follow(runs)
+
+    def _follow(self, runs: Array) -> None:
+        """Add runs that continue nothing: but for the first and the last one, none can become longer."""
+        runs = np.concatenate((self._edges, runs))
+        self._edges = np.concatenate((runs[:1], runs[1:][-1:]))
+        self._end(runs[1:-1])
 
     def merge(self, later: Polling, ticks: int, segments: int) -> None:
         """Add the part behind; `ticks` and `segments`: what is to be added to its own."""
         self.repeats.merge(later.repeats)
-        head, ended, tail = (_shifted(runs, ticks, segments) for runs in (later._head, later._ended, later._tail))
-        if not len(head):
-            return
-        self._append(head)
-        if len(tail):
-            self._end(self._tail)
+        edges, ended = (_shifted(runs, ticks, segments) for runs in (later._edges, later._ended))
+        if len(edges):
+            self._append(edges[:1])
+            self._follow(edges[1:])
             self._end(ended)
-            self._tail = tail
 
     def _end(self, runs: Array) -> None:
         runs = runs[runs["reads"] > 1]
@@ -113,7 +106,7 @@ class Polling:
 
     def runs(self) -> Array:
         """Return the longest runs of two reads or more, the longest first."""
-        runs = np.concatenate((self._ended, self._head, self._tail))
+        runs = np.concatenate((self._ended, self._edges))
         return longest(runs[runs["reads"] > 1])
 
 
