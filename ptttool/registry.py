@@ -72,10 +72,6 @@ def left_out() -> list[PlugInError]:
     return found
 
 
-def _is_cautious() -> bool:
-    return os.geteuid() == 0 and os.environ.get(FOREIGN_VARIABLE, "0") in ("", "0")
-
-
 class PlugIns:
     """The entry points of other packages that add things of one kind.
 
@@ -83,11 +79,11 @@ class PlugIns:
     ----------
     what : str
         The kind, for messages: ``"protocol"``.
-    group : str
-        Group of entry points: ``"ptttool.protocols"``.
+    group : str or None
+        Group of entry points: ``"ptttool.protocols"``; None where no other package adds things.
     """
 
-    def __init__(self, what: str, group: str) -> None:
+    def __init__(self, what: str, group: str | None) -> None:
         self.what = what
         self._group = group
         self._found: dict[str, EntryPoint] | None = None
@@ -98,12 +94,13 @@ class PlugIns:
         """Return the entry points by name; the first one of a name counts."""
         if self._found is None:
             self._found = {}
-            if not _has_entry_points(self._group):
+            if self._group is None or not _has_entry_points(self._group):
                 return self._found
             from importlib.metadata import entry_points
 
+            is_cautious = os.geteuid() == 0 and os.environ.get(FOREIGN_VARIABLE, "0") in ("", "0")
             for point in entry_points(group=self._group):
-                if _is_cautious() and (refused := self._foreign_plug_in(point)) is not None:
+                if is_cautious and (refused := self._foreign_plug_in(point)) is not None:
                     self._foreign.setdefault(point.name, refused)
                     _left_out.append(refused)
                     continue
@@ -208,7 +205,7 @@ class Registry(Generic[T]):
         self.what = what
         self._package = package
         self._loaded = package is None
-        self._plug_ins = None if entry_points is None else PlugIns(what, entry_points)
+        self._plug_ins = PlugIns(what, entry_points)
         self._things: dict[str, T] = {}
         self._built_in: set[str] = set()
         self._of_plug_in = False
@@ -259,7 +256,6 @@ class Registry(Generic[T]):
                 importlib.import_module(module)
 
     def _load_plug_in(self, name: str) -> None:
-        assert self._plug_ins is not None
         self._of_plug_in = True
         try:
             self._plug_ins.load(name)
@@ -271,7 +267,7 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Return all names, sorted; those of plug-ins that cannot be loaded are among them."""
         self._load_built_in()
-        return sorted({*self._things, *(self._plug_ins.names() if self._plug_ins is not None else ())})
+        return sorted({*self._things, *self._plug_ins.names()})
 
     def __iter__(self) -> Iterator[T]:
         """Iterate over all things that can be loaded, by name; :meth:`broken` reports the others."""
@@ -287,7 +283,7 @@ class Registry(Generic[T]):
                 self.get(name)
             except PlugInError as error:
                 found.append(error)
-        return found + (self._plug_ins.clashes(self._built_in) if self._plug_ins is not None else [])
+        return found + self._plug_ins.clashes(self._built_in)
 
     def get(self, name: str) -> T:
         """Return the thing with a name.
@@ -303,9 +299,9 @@ class Registry(Generic[T]):
             self._load_module_of(name)
         if name not in self._things:
             self._load_built_in()
-        if name not in self._things and self._plug_ins is not None and name in self._plug_ins.names():
+        if name not in self._things and name in self._plug_ins.names():
             self._load_plug_in(name)
-        if name not in self._things and self._plug_ins is not None and (refused := self._plug_ins.refused(name)) is not None:
+        if name not in self._things and (refused := self._plug_ins.refused(name)) is not None:
             raise refused
         try:
             return self._things[name]

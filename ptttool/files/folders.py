@@ -7,8 +7,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.errors import OutputError
 from ptttool.files.failures import output_failure
@@ -19,8 +20,7 @@ from ptttool.files.locations import Location, located
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 
 
-@dataclass(frozen=True)
-class UnfinishedFolder:
+class UnfinishedFolder(Struct, frozen=True):
     """A folder that is being written.
 
     Parameters

@@ -21,8 +21,9 @@ import stat
 import time
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 SUFFIX = ".ptttool-tmp"
 LOCK, NEW = "lock", "new"
@@ -101,8 +102,7 @@ def create_file(name: str, folder: int) -> int:
     return descriptor
 
 
-@dataclass
-class Workspace:
+class Workspace(Struct):
     """A temporary folder of this process.
 
     Parameters

@@ -17,8 +17,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from ptttool.errors import OutputError
 
@@ -29,8 +30,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NAME_ONLY = os.O_PATH | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
-class Location:
+class Location(Struct, frozen=True):
     """A name in an open folder.
 
     Parameters
@@ -137,13 +137,12 @@ def _is_trusted(link: os.stat_result, folder: int) -> bool:
     return link.st_uid in (0, os.geteuid()) and _is_safe(folder)
 
 
-@dataclass
-class _Walk:
+class _Walk(Struct):
     """The resolution of one path: its open folders, and the links that may still follow."""
 
     path: str
     links: int = MAX_LINKS
-    _open: list[int] = field(default_factory=list)
+    _open: list[int] = []
 
     def close(self) -> None:
         for descriptor in self._open:

@@ -19,8 +19,10 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from ptttool.errors import AccessError, BusyError
 from ptttool.files.own_folders import RUNTIME_VARIABLE, lock_folder, open_own_folder
@@ -32,8 +34,7 @@ LONGEST_PURPOSE = 200
 INTERVAL = 0.02
 
 
-@dataclass(frozen=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """Who holds a lock.
 
     Parameters
@@ -244,7 +245,7 @@ def _take(descriptor: int, subject: str, end: float) -> None:
 def _locked(descriptor: int, subject: str) -> BusyError:
     holder = _read_holder(descriptor)
     who = "another process" if holder is None else str(holder)
-    details = None if holder is None else {"pid": holder.pid, "user": holder.user, "purpose": holder.purpose, "since": holder.since}
+    details = None if holder is None else asdict(holder)
     hint = "wait until it has ended, then try again"
     return BusyError(f"{subject}: locked by {who}", hint=hint, code="locked", holder=details)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass
-class Progress:
+class Progress(Struct):
     """Bytes and things done. ``total``: bytes, None where that is not known (a pipe). ``noun``: what ``records`` are."""
 
     done: int = 0

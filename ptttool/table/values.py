@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
@@ -24,8 +24,7 @@ NUMPY_DTYPES: dict[str, np.dtype[np.generic]] = {
 NO_BYTES: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 
 
-@dataclass(frozen=True)
-class Strings:
+class Strings(Struct, frozen=True):
     """Byte strings of any length (UTF-8 where a column is text).
 
     Parameters
@@ -70,8 +69,7 @@ class Strings:
         return Strings(data, np.concatenate(starts), np.concatenate([part.length for part in parts]))
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(Struct, frozen=True):
     """Texts of which there are few different ones.
 
     Parameters

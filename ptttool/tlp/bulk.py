@@ -8,12 +8,12 @@ header: which fields it has. Everything else is shifts and masks over whole arra
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from ptttool.tlp import codes
 from ptttool.tlp.columns import CLASSES, KINDS, STATUSES
@@ -314,8 +314,7 @@ def _segment(h: Headers) -> U32:
     return (h.pick(LOW_EXTRA, h.dw3 >> 1, h.pick(ADDRESS_64, h.dw2, h.dw3)) >> 23) & 0xFF
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """How a column is computed from headers.
 
     Attributes

@@ -6,14 +6,14 @@ does not import numpy, so that commands without decoding start fast.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Family = Literal["memory", "io", "config", "message", "completion", "atomic"]
 
 
-@dataclass(frozen=True)
-class TlpType:
+class TlpType(Struct, frozen=True):
     """One Fmt/Type code.
 
     Attributes
@@ -153,8 +153,7 @@ ADDRESS_TYPES = ("untranslated", "translation request", "translated", "reserved"
 PROCESSING_HINTS = ("bidirectional", "requester", "target", "target with priority")
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(Struct, frozen=True):
     """One Message Code.
 
     Attributes

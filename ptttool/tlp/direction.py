@@ -13,12 +13,12 @@ and some messages have the Requester ID 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.errors import UsageError
 from ptttool.tlp.bulk import CLASS_MASK, CLASS_SHIFT, COMPLETION, CONFIG, KIND_MASK, MESSAGE, NO_RECORD, TRAITS
@@ -91,8 +91,7 @@ def format_buses(buses: Buses) -> str:
     return ",".join(f"{first:02x}" if first == last else f"{first:02x}-{last:02x}" for first, last in buses)
 
 
-@dataclass(frozen=True)
-class DirectionRule:
+class DirectionRule(Struct, frozen=True):
     """How the direction of a recording's TLPs is found; it can be pickled.
 
     Parameters

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.tlp import codes
 
@@ -12,8 +13,7 @@ _ATTRIBUTES = ((4, "ID-based ordering"), (2, "relaxed ordering"), (1, "no snoop"
 _READS = ("MRd", "MRdLk")
 
 
-@dataclass(frozen=True)
-class _Subject:
+class _Subject(Struct, frozen=True):
     """A header whose fields are explained: its type, its fields that are numbers, its Completion Status, the Vendor ID of a message."""
 
     type: codes.TlpType

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.kernel.loops import ENDED
 from ptttool.kernel.matching import Found
@@ -47,8 +48,7 @@ class Ending(IntEnum):
     """Open when its AUX stream ended; some completions may have come."""
 
 
-@dataclass(frozen=True)
-class Transactions:
+class Transactions(Struct, frozen=True):
     """Requests that have ended. All arrays have shape (n,).
 
     Parameters
@@ -97,10 +97,15 @@ class Transactions:
     at: Array
     to_first: Array
     to_last: Array
-    extra: Mapping[str, Values] = field(default_factory=dict)
+    extra: Mapping[str, Values] = {}
 
     def __len__(self) -> int:
         return len(self.request)
+
+    @classmethod
+    def arrays(cls) -> tuple[str, ...]:
+        """Return the names of all arrays."""
+        return cls.__struct_fields__[:-1]
 
     @classmethod
     def of(cls, found: Found, extra: Mapping[str, Values]) -> Transactions:
@@ -126,7 +131,7 @@ class Transactions:
 
     def take(self, rows: Array) -> Transactions:
         """Return some of them, chosen by a mask or by positions."""
-        arrays = {each.name: getattr(self, each.name)[rows] for each in fields(self) if each.name != "extra"}
+        arrays = {name: getattr(self, name)[rows] for name in self.arrays()}
         return Transactions(**arrays, extra={name: taken(values, rows) for name, values in self.extra.items()})
 
     def later_by(self, ticks: int) -> Transactions:
@@ -143,8 +148,7 @@ def direction_keys(directions: Array, requesters: Array) -> Array:
     return keys
 
 
-@dataclass(frozen=True)
-class Orphans:
+class Orphans(Struct, frozen=True):
     """Completions without an open request, in groups with the same key. All arrays have shape (n,).
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from ptttool.capture.event.terms import DEFAULT_TERMS, DIRECTIONS, FORMATS, fields_of
 from ptttool.machine.pmu import PORT_FLAG

@@ -14,8 +14,9 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import IO, BinaryIO
+
+from msgspec import Struct
 
 from ptttool.budget import over_budget
 from ptttool.errors import InputError, OutputError
@@ -30,8 +31,7 @@ _STREAM_PIECE = 1 << 16
 _MOST_EMPTY = 1 << 12
 
 
-@dataclass(frozen=True)
-class Unpacked:
+class Unpacked(Struct, frozen=True):
     """What was in a packed file.
 
     Parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,11 +113,8 @@ class TransactionLog(MatchingAnalysis[TransactionTrace]):
 def _concatenated(parts: Sequence[Transactions]) -> Transactions:
     """Return transactions behind each other, with the values of their extra columns."""
     if not parts:
-        arrays = {each.name: np.zeros(0, np.int64) for each in fields(Transactions) if each.name != "extra"}
-        return Transactions(**arrays, extra=dict.fromkeys(_CARRIED, ABSENT))
-    arrays = {
-        each.name: np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Transactions) if each.name != "extra"
-    }
+        return Transactions(**dict.fromkeys(Transactions.arrays(), np.zeros(0, np.int64)), extra=dict.fromkeys(_CARRIED, ABSENT))
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Transactions.arrays()}
     extra = dict(parts[0].extra)
     count = len(parts[0])
     for part in parts[1:]:

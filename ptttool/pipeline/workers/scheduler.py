@@ -6,10 +6,11 @@ import os
 import re
 import shlex
 import stat
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ptttool.errors import AccessError, InputError, UsageError
 
@@ -17,8 +18,7 @@ _ADDRESS = re.compile(r"(tcp|tls|ucx|ws|wss)://[^/]+$")
 _TLS = "tls://"
 
 
-@dataclass(frozen=True)
-class Scheduler:
+class Scheduler(Struct, frozen=True):
     """A scheduler, as the command line names it.
 
     Whoever reaches a scheduler without TLS has its workers run any code. With TLS, scheduler, workers and clients show each other

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from msgspec import Struct
 
 from ptttool.errors import UsageError
 from ptttool.table.frame import type_of
@@ -15,8 +15,7 @@ from ptttool.table.schema import Column, DType, Schema
 from ptttool.table.where.parser import parse
 
 
-@dataclass(frozen=True)
-class Where:
+class Where(Struct, frozen=True):
     """A condition.
 
     Parameters

@@ -6,10 +6,11 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.table.where.nodes import TYPE_NAMES, Node, Type, expect, made
 from ptttool.table.where.tokens import Token, wrong
@@ -48,8 +49,7 @@ OPERATORS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(Struct, frozen=True):
     """A function.
 
     Parameters

@@ -6,14 +6,14 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.budget import over_budget_text
-from ptttool.errors import UsageError
 from ptttool.pci import PciAddress
 from ptttool.table.budget import MAX_LEVELS, MAX_NODES
 from ptttool.table.frame import type_of
@@ -26,8 +26,7 @@ Comparison = Callable[[pl.Expr, pl.Expr], pl.Expr]
 TYPE_NAMES: dict[Type, str] = {"truth": "a condition", "number": "a number", "text": "a text", "bytes": "a byte string", "null": "NULL"}
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Struct, frozen=True):
     """A node of a condition's syntax tree.
 
     Parameters
@@ -165,7 +164,7 @@ def compared(left: Node, comparison: Comparison, right: Node, position: int) -> 
     if "null" not in (left.type, right.type) and left.type != right.type:
         raise wrong(position, f"{TYPE_NAMES[left.type]} and {TYPE_NAMES[right.type]} cannot be compared")
     equality = comparison in (operator.eq, operator.ne, pl.Expr.eq_missing)
-    plain = (_is_constant(left) or _is_constant(right)) and (equality or left.type == "number")
+    plain = (left.literal is not None or right.literal is not None) and (equality or left.type == "number")
     sides = (left.expr, right.expr) if plain else (left.exact, right.exact)
     return made("truth", comparison(*sides), position, left, right)
 
@@ -296,10 +295,6 @@ def _is_enum(node: Node) -> bool:
     return node.column is not None and node.column.dtype == DType.ENUM
 
 
-def _is_constant(node: Node) -> bool:
-    return node.literal is not None
-
-
 def _near(name: str, known: Iterable[str], what: str) -> str:
     """List the names similar to a name, or all names."""
     names = list(known)
@@ -326,11 +321,7 @@ def expect(node: Node, wanted: Type, user: str) -> Node:
         The node has another type.
     """
     if node.type not in (wanted, "null"):
-        raise _unexpected(node, wanted, user)
+        joined = {"||": "OR", "'|'": "OR", "'&'": "AND"}.get(user)
+        hint = None if joined is None else f"conditions are joined by {joined}"
+        raise wrong(node.position, f"{user} needs {TYPE_NAMES[wanted]}, not {TYPE_NAMES[node.type]}", hint=hint)
     return replace(node, expr=pl.lit(None, dtype=pl.Int128)) if node.type == "null" and wanted == "number" else node
-
-
-def _unexpected(node: Node, wanted: Type, user: str) -> UsageError:
-    joined = {"||": "OR", "'|'": "OR", "'&'": "AND"}.get(user)
-    hint = None if joined is None else f"conditions are joined by {joined}"
-    return wrong(node.position, f"{user} needs {TYPE_NAMES[wanted]}, not {TYPE_NAMES[node.type]}", hint=hint)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.errors import UsageError
 from ptttool.table.schema import Schema
@@ -65,8 +66,7 @@ TYPES: dict[str, tuple[Type, type[pl.DataType]]] = {
 }
 
 
-@dataclass
-class Parser:
+class Parser(Struct):
     """Parses one condition.
 
     Parameters
@@ -81,9 +81,6 @@ class Parser:
         Index of the next token.
     depth : int
         Current depth of nesting.
-
-    Attributes
-    ----------
     columns : dict
         Names of the columns that were used so far, as keys.
     """
@@ -93,9 +90,7 @@ class Parser:
     find_id: Callable[[str], int | None] | None = None
     place: int = 0
     depth: int = 0
-
-    def __post_init__(self) -> None:
-        self.columns: dict[str, None] = {}
+    columns: dict[str, None] = {}
 
     # Tokens
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.budget import over_budget_text
 from ptttool.errors import UsageError
@@ -24,8 +25,7 @@ _TOKEN = re.compile(
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(Struct, frozen=True):
     """A token.
 
     Parameters
