@@ -6,9 +6,9 @@ same parts in their own form. Texts are plain: whoever draws them escapes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -198,11 +198,3 @@ Names: TypeAlias = Callable[[str], str]
 def no_names(identity: str) -> str:
     """Return the ID as it is: nothing is known of the machine."""
     return identity
-
-
-@runtime_checkable
-class Showable(Protocol):
-    """A result that says what people see of it."""
-
-    def shown(self, names: Names) -> Iterator[Part]:
-        """Yield what is to be seen, the most important first."""

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ptttool.cli.help.about import About, Example
 from ptttool.cli.help.commands import App, Group
-
-
-class Escaped(Exception):
-    """An exception of a command that typer would turn into an exit code without a word: Ctrl-C, or a defect."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.error = error
-
 
 EXAMPLES = (
     Example("ptttool list", "What there is on this machine; with --demo, on a recorded one.", on_demo=True),
@@ -27,22 +18,9 @@ EXAMPLES = (
 )
 
 
-class _Group(Group):
-    """The commands."""
-
-    about = About(examples=EXAMPLES)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except (KeyboardInterrupt, EOFError) as error:
-            raise Escaped(error) from error
-
-
 app = App(
     name="ptttool",
-    cls=_Group,
+    cls=type("Group", (Group,), {"about": About(examples=EXAMPLES)}),
     help="Tune and trace PCIe links with the HiSilicon PTT device, and decode its traces.",
     no_args_is_help=True,
     add_completion=False,

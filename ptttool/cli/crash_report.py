@@ -94,11 +94,9 @@ def _end_of_options(words: Sequence[str], start: int) -> int:
 
 def _flags(name: str) -> set[str] | None:
     """Return the options of a command that take no value; None if the command is not loaded."""
-    import typer
-
     from ptttool.cli.app import app
 
-    command = typer.main.get_group(app).commands.get(name)
+    command = app.tree.commands.get(name)
     if command is None:
         return None
     flags = [parameter for parameter in command.params if getattr(parameter, "is_flag", False)]

@@ -19,9 +19,9 @@ from typer.exceptions import TyperException
 
 from ptttool._version import __version__
 from ptttool.cli import commands
-from ptttool.cli.app import Escaped, app
+from ptttool.cli.app import app
 from ptttool.cli.help.about import About, Stage
-from ptttool.cli.help.commands import Command
+from ptttool.cli.help.commands import Command, Escaped
 from ptttool.cli.terminal.colours import When, choose
 from ptttool.cli.terminal.streams import CLOSED, no_standard_output
 from ptttool.cli.terminal.talk import PrintedError, be_quiet, report_error, say, warn
@@ -144,7 +144,7 @@ def _built_in() -> frozenset[str]:
 def _load_plug_in(name: str) -> None:
     """Import a command of another package; a plain function or a ``typer.Typer`` gets the name of its entry point."""
     loaded = PLUG_INS.load(name)
-    if name in _registered():
+    if name in {command.name for command in app.registered_commands} | {str(group.name) for group in app.registered_groups}:
         return
     if isinstance(loaded, typer.Typer):
         app.add_typer(loaded, name=name)
@@ -152,10 +152,6 @@ def _load_plug_in(name: str) -> None:
         app.command(name)(loaded)
     else:
         raise PLUG_INS.registers_nothing(name)
-
-
-def _registered() -> set[str | None]:
-    return {command.name for command in app.registered_commands} | {str(group.name) for group in app.registered_groups}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -179,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _closed_pipe()
         return report_error(_from_os_error(error), arguments)
     except BaseException as error:
-        return _unexpected(error.error if isinstance(error, Escaped) else error, arguments)
+        return _unexpected(error.__cause__ or error if isinstance(error, Escaped) else error, arguments)
     finally:
         for problem in left_out():
             warn(clean(problem.message))

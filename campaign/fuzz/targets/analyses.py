@@ -91,7 +91,6 @@ def run_all(data: bytes, place: Path) -> None:
     import ptttool
     from ptttool.analyses.drawing.names import names_of
     from ptttool.analyses.drawing.notebook import notebook_html
-    from ptttool.analyses.shown import Showable
     from ptttool.documents import to_json
     from ptttool.pipeline.analyzing.ask import Ask
     from ptttool.pipeline.scope import TimeOptions
@@ -110,7 +109,7 @@ def run_all(data: bytes, place: Path) -> None:
     results: dict[str, Any] = dict(report.results)
     for result in results.values():
         to_json(result)
-        if isinstance(result, Showable):
+        if hasattr(result, "shown"):
             notebook_html(result.shown(names_of(machine)))
     markdown_of([report])
     page_of([report], version="1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ptttool.analyses.shown import Facts, Names, Part, Showable, Table, text_column
+from ptttool.analyses.shown import Facts, Names, Part, Table, text_column
 from ptttool.documents import to_json
 
 
@@ -18,8 +18,9 @@ def parts_of(result: object, names: Names) -> Iterator[Part]:
     names : Names
         Returns what an ID is called.
     """
-    if isinstance(result, Showable):
-        yield from result.shown(names)
+    shown = getattr(result, "shown", None)
+    if callable(shown):
+        yield from shown(names)
     else:
         shape = to_json(result)
         yield from _parts(shape if isinstance(shape, dict) else {"result": shape}, "")

@@ -109,19 +109,17 @@ def _one_by_one(taken: Iterator[Sample], *, json: bool) -> None:
     from ptttool.cli.views.top.columns import sample_lines
 
     width = shutil.get_terminal_size((_WIDE, 24)).columns if sys.stdout.isatty() else _WIDE
-    is_first = True
     try:
-        for sample in taken:
+        for number, sample in enumerate(taken):
             if json:
                 sys.stdout.write(json_line(sample))
             else:
-                if not is_first:
+                if number:
                     print_line("")
                 elif sample.replay_of is not None:
                     note(f"a replay: each sample is the recording that was made with: {clean(sample.replay_of)}")
                 for line in sample_lines(sample, width):
                     print_line(line)
-            is_first = False
             sys.stdout.flush()
     except KeyboardInterrupt:
         pass

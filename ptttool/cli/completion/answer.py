@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ptttool.cli.completion.values import Asked, of_kind
-from ptttool.cli.completion.words import Command, Option, command_of
+from ptttool.cli.completion.words import Command, Parameter, command_of
 
 VARIABLE: Final = "_PTTTOOL_COMPLETE"
 """Set by the scripts of the shells: bash, zsh or fish for an answer, source_bash and so on for the script."""
@@ -81,7 +81,7 @@ class _State:
     def __init__(self) -> None:
         self.path: tuple[str, ...] = ()
         self.command: Command | None = command_of(())
-        self.awaits: Option | None = None
+        self.awaits: Parameter | None = None
         self.ended = False
         self.given: dict[str, str] = {}
         self.arguments: list[str] = []

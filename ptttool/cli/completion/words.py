@@ -3,60 +3,42 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 FOLDER: Final = Path(__file__).parent / "data"
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option of a command.
+class Parameter(NamedTuple):
+    """An option or an argument of a command.
 
     Parameters
     ----------
-    names : list of str
-        Its names.
     kind : str
         What its value is; empty for a switch.
     many : bool
         Whether it may be repeated.
+    names : list of str
+        The names of an option.
     help : str
-        What it does.
-    """
-
-    names: list[str]
-    kind: str
-    many: bool
-    help: str
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An argument of a command.
-
-    Parameters
-    ----------
-    kind : str
-        What it is.
-    many : bool
-        Whether it may be repeated.
+        What an option does.
     """
 
     kind: str
     many: bool
+    names: Sequence[str] = ()
+    help: str = ""
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command, or a group of commands.
 
     Parameters
     ----------
-    options : list of Option
+    options : list of Parameter
         Its options.
-    arguments : list of Argument
+    arguments : list of Parameter
         Its arguments.
     commands : dict of str to str
         What it is a group of, with help.
@@ -64,12 +46,12 @@ class Command:
         Whether options may follow the first argument.
     """
 
-    options: list[Option]
-    arguments: list[Argument]
+    options: list[Parameter]
+    arguments: list[Parameter]
     commands: dict[str, str]
     interspersed: bool
 
-    def option(self, name: str) -> Option | None:
+    def option(self, name: str) -> Parameter | None:
         """Return the option of a name."""
         return next((one for one in self.options if name in one.names), None)
 
@@ -80,8 +62,8 @@ def command_of(path: tuple[str, ...]) -> Command | None:
     if found is None:
         return None
     return Command(
-        [Option(**one) for one in found["options"]],
-        [Argument(**one) for one in found["arguments"]],
+        [Parameter(**one) for one in found["options"]],
+        [Parameter(**one) for one in found["arguments"]],
         found.get("commands", {}),
         found["interspersed"],
     )

@@ -92,6 +92,10 @@ def general_options() -> list[Any]:
     return list(typer.main.get_command(reader).params)
 
 
+class Escaped(Exception):
+    """Its cause is an exception that typer would turn into an exit code without a word: Ctrl-C, or a defect."""
+
+
 class _WithHelp:
     """What commands and groups share: our help, and the options that every command has."""
 
@@ -135,6 +139,13 @@ class Group(_WithHelp, TyperGroup):
 
             raise unknown_command(args[0], self, ctx)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, EOFError) as error:
+            raise Escaped from error
 
 
 class App(typer.Typer):

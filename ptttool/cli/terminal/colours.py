@@ -39,23 +39,15 @@ def choose(when: When) -> None:
     _chosen = when
 
 
-def chosen() -> When:
-    """Return when colour is used."""
-    if _chosen is not When.AUTO:
-        return _chosen
-    if os.environ.get("NO_COLOR"):
-        return When.NEVER
-    if os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
-        return When.ALWAYS
-    if os.environ.get("CLICOLOR") == "0" or os.environ.get("TERM") == "dumb":
-        return When.NEVER
-    return When.AUTO
-
-
 def has_colour(stream: TextIO) -> bool:
     """Return whether text on this stream is coloured."""
-    when = chosen()
-    return stream.isatty() if when is When.AUTO else when is When.ALWAYS
+    if _chosen is not When.AUTO:
+        return _chosen is When.ALWAYS
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    return os.environ.get("CLICOLOR") != "0" and os.environ.get("TERM") != "dumb" and stream.isatty()
 
 
 def painted(text: str, style: Style, stream: TextIO) -> str:

@@ -39,10 +39,6 @@ def has_unicode_locale() -> bool:
 
     Python itself sets LC_CTYPE where the locale is C and LC_ALL does not say so: then LANG is what the user has set.
     """
-    values = os.environ
-    named = values.get("LC_ALL") or _own(values.get("LC_CTYPE")) or values.get("LANG") or values.get("LC_CTYPE")
+    values, kind = os.environ, os.environ.get("LC_CTYPE")
+    named = values.get("LC_ALL") or (None if kind in ("C.UTF-8", "C.utf8", "UTF-8") else kind) or values.get("LANG") or kind
     return not named or "utf8" in named.lower().replace("-", "")
-
-
-def _own(name: str | None) -> str | None:
-    return None if name in ("C.UTF-8", "C.utf8", "UTF-8") else name

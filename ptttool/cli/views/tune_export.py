@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from ptttool.cli.terminal.talk import note, print_line
-from ptttool.tune.persist.export import Export
+from ptttool.cli.terminal.talk import print_line
 from ptttool.tune.persist.install import InstallPlan, UninstallPlan
 from ptttool.tune.persist.rooted import Rooted
 from ptttool.wording import clean
-
-
-def note_use(export: Export) -> None:
-    """Print where the text belongs, on standard error."""
-    if export.installable:
-        note(f"nothing was written: this is for {export.files[0].path}; --install writes it there")
-    note(export.limits)
-
-
-def note_activation(export: Export, root: Path) -> None:
-    """Print what has the values set without a restart, on standard error."""
-    note(export.limits)
-    if root == Path("/"):
-        note(f"they are set at the next start; now: {'; '.join(export.activation)}")
 
 
 def print_plan(plan: InstallPlan) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
-
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ptttool.analyses.drawing.pieces import fewer_bins
+from ptttool.analyses.drawing.pieces import fewer_bins, together
 from ptttool.analyses.shown import Cell, Facts, Histogram, Note, Part, Series, Table, Timeline
 from ptttool.wording import clean, shortened
 
@@ -16,8 +13,6 @@ from ptttool.wording import clean, shortened
 MAX_PAGE_BYTES = 5_000_000
 # Characters of one text of a file.
 _TEXT = 300
-
-T = TypeVar("T")
 
 
 class Limits(Struct, frozen=True):
@@ -91,22 +86,9 @@ def _cell(cell: Cell) -> Cell:
 
 def _fewer_points(part: Timeline, most: int) -> Timeline:
     """Join neighbouring intervals: each keeps the largest value, so that no peak is lost."""
-    step = -(-len(part.times) // most) if part.times else 1
-    title = text_of(part.title)
-    if step > 1:
-        title += f" (largest of {step} intervals each)"
-    series = [
-        Series(text_of(one.name), one.values if step == 1 else [_largest(group) for group in _groups(one.values, step)])
-        for one in part.series
-    ]
+    step = max(-(-len(part.times) // most), 1)
+    title = text_of(part.title) + (f" (largest of {step} intervals each)" if step > 1 else "")
+    series = [Series(text_of(one.name), together(one.values, most)[0]) for one in part.series]
     indexes = None if part.indexes is None else part.indexes[::step]
     limits = {text_of(name): value for name, value in part.limits.items()}
     return replace(part, title=title, times=part.times[::step], series=series, indexes=indexes, limits=limits)
-
-
-def _groups(values: Sequence[T], step: int) -> Iterator[Sequence[T]]:
-    return (values[at : at + step] for at in range(0, len(values), step))
-
-
-def _largest(values: Sequence[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)

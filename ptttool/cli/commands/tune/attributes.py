@@ -52,15 +52,13 @@ def show(
 
         devices = (DeviceAttributesDocument(one.name, tuple(found), one.ports_known, root_ports(machine, one)) for one, found in readings)
         print_json(TuneShowDocument(tuple(devices), None if failure is None else ErrorBody.of(failure)))
-        if failure is not None:
-            raise PrintedError(failure)
-        return
-    for number, (one, found) in enumerate(readings):
-        if number:
-            print_line("")
-        print_readings(machine, one, found)
+    else:
+        for number, (one, found) in enumerate(readings):
+            if number:
+                print_line("")
+            print_readings(machine, one, found)
     if failure is not None:
-        raise failure
+        raise PrintedError(failure) if json else failure
 
 
 _GET = (

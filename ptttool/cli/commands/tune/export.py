@@ -100,10 +100,10 @@ def export(
     if json:
         print_json(found)
         return
-    from ptttool.cli.views.tune_export import note_use
-
     sys.stdout.write(found.files[0].text)
-    note_use(found)
+    if found.installable:
+        note(f"nothing was written: this is for {found.files[0].path}; --install writes it there")
+    note(found.limits)
 
 
 def _profile(name: str | None, source: Source) -> Profile:
@@ -125,7 +125,7 @@ def _profile(name: str | None, source: Source) -> Profile:
 
 
 def _install(found: Export, root: Path, *, yes: bool, json: bool) -> None:
-    from ptttool.cli.views.tune_export import note_activation, print_plan
+    from ptttool.cli.views.tune_export import print_plan
     from ptttool.tune.persist.install import install, installing, plan_install
 
     with installing(root):
@@ -142,7 +142,9 @@ def _install(found: Export, root: Path, *, yes: bool, json: bool) -> None:
         print_json(replace(found, root=root, diagnostics=(*found.diagnostics, *plan.diagnostics)))
         return
     note("installed" if plan.is_needed else "installed already: nothing was written")
-    note_activation(found, root)
+    note(found.limits)
+    if root == Path("/"):
+        note(f"they are set at the next start; now: {'; '.join(found.activation)}")
 
 
 def _uninstall(target: str, root: Path, *, yes: bool, json: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,10 +14,6 @@ from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import note, outlive_reader, print_diagnostics, print_json
 from ptttool.errors import UsageError
 from ptttool.wording import clean
-
-if TYPE_CHECKING:
-    pass
-
 
 _SAVE = (Example("ptttool tune save before.toml", "Keep the values of all devices before a change.", on_demo=True),)
 

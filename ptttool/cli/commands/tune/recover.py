@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,10 +12,6 @@ from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options.given import refuse_beside
 from ptttool.cli.terminal.talk import note, outlive_reader, print_json
 from ptttool.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
-
 
 _RECOVER = (Example("ptttool tune recover", "Changes that were cut off, by kill -9 or a reset.", on_demo=True),)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.api.live import Sample, SampleRow
 from ptttool.wording import clean
 
 
-@dataclass(frozen=True)
-class TopColumn:
+class TopColumn(Struct, frozen=True):
     """A column.
 
     Parameters
@@ -55,6 +55,7 @@ _SHORT = {"inbound": "in", "outbound": "out"}
 
 
 def _number(title: str, width: int, value: Callable[[SampleRow], float | None], weight: int = 0) -> TopColumn:
+    """Return a column of numbers; rows without one are behind all others."""
     return TopColumn(title, width, lambda row: amount(value(row)), lambda row: _known(value(row)), weight)
 
 
