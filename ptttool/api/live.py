@@ -17,7 +17,7 @@ from ptttool.analyses.latency.document import Spread
 from ptttool.analyses.shown import Names
 from ptttool.analyses.traffic import TrafficRow
 from ptttool.api.capture import record
-from ptttool.api.recording import Ask, Recording, Request, traced_part
+from ptttool.api.recording import Ask, Recording, Request
 from ptttool.capture.counters import Counted, counting, find_counters
 from ptttool.capture.keep import Recorded
 from ptttool.capture.perf.tool import find_perf
@@ -177,7 +177,7 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
         That sample: its window lies in these seconds.
     """
     with Recording(Request(str(recorded.path))) as recording:
-        recording.topology = machine = traced_part(plan.machine, recording)
+        recording.topology = machine = recording.part_of(plan.machine)
         found = run(recording, Ask(machine=machine, went_offline=recorded.went_offline), _ANALYSES).results
     window, loss = recorded.elapsed, found["loss"].signs
     # What is missing was traced, too: no rate, and no share, follows from the rest.

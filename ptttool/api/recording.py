@@ -12,7 +12,7 @@ from ptttool.errors import MissingPackageError, PtttoolError
 from ptttool.files.progress import unwatched
 from ptttool.pipeline.analyzing.ask import Ask, ask_of, lacks_of, run
 from ptttool.pipeline.query import Query, parse_query
-from ptttool.pipeline.recording import OpenRecording, Request, traced_part
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import Workers, workers_for
 from ptttool.recording.opening import InputForm
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ptttool.analyses.needs import Lack
     from ptttool.machine.model import Machine
 
-__all__ = ["Ask", "InputForm", "OpenRecording", "Query", "Recording", "Request", "TimeOptions", "open", "request_of", "traced_part"]
+__all__ = ["Ask", "InputForm", "OpenRecording", "Query", "Recording", "Request", "TimeOptions", "open", "request_of"]
 
 # Rows of the table that a notebook shows.
 _SHOWN_ROWS = 10

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 from ptttool.api.reading import Reading
-from ptttool.api.recording import Ask, OpenRecording, Recording, Request, TimeOptions, traced_part
+from ptttool.api.recording import Ask, OpenRecording, Recording, Request, TimeOptions
 from ptttool.capture.names import sidecar_path
 from ptttool.cli.terminal.talk import PrintedError, note, warn
 from ptttool.cli.terminal.walking import shown_progress
@@ -65,7 +65,7 @@ class Recordings(Reading):
         What is not known for want of a sidecar is reported on standard error.
         """
         if self._origin.is_named and recording.topology is None:
-            recording.topology = traced_part(self._origin.machine(details=self._details), recording)
+            recording.topology = recording.part_of(self._origin.machine(details=self._details))
         say_what_is_lacking(recording, is_named=self._origin.is_named)
         return recording.machine
 

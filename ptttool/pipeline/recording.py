@@ -309,7 +309,22 @@ class OpenRecording:
         """The part of the machine that was recorded, from the file that ``trace`` keeps beside a recording; None without it."""
         if self.topology is not None or self.sidecar is None:
             return self.topology
-        return traced_part(self.sidecar.machine, self)
+        return self.part_of(self.sidecar.machine)
+
+    def part_of(self, machine: Machine | None) -> Machine | None:
+        """Return the part of a machine that the recording's device can trace: elsewhere the same IDs may be of other functions.
+
+        The whole machine where the recording does not name its device.
+        """
+        attribute = self.attribute
+        if machine is None or attribute is None:
+            return machine
+        from ptttool.capture.event.parse import pmu_of
+        from ptttool.capture.sidecar import part_of
+
+        name = self.device or pmu_of(attribute.name or "")
+        device = next((device for device in machine.devices if device.name == name), None)
+        return machine if device is None else part_of(machine, device)
 
     @property
     def went_offline(self) -> tuple[int, ...]:
@@ -410,22 +425,6 @@ class OpenRecording:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-
-def traced_part(machine: Machine | None, recording: OpenRecording) -> Machine | None:
-    """Return the part of a machine that the recording's device can trace: elsewhere the same IDs may be of other functions.
-
-    The whole machine where the recording does not name its device.
-    """
-    attribute = recording.attribute
-    if machine is None or attribute is None:
-        return machine
-    from ptttool.capture.event.parse import pmu_of
-    from ptttool.capture.sidecar import part_of
-
-    name = recording.device or pmu_of(attribute.name or "")
-    device = next((device for device in machine.devices if device.name == name), None)
-    return machine if device is None else part_of(machine, device)
 
 
 def _opened(path: str, form: InputForm, request: Request) -> Source:

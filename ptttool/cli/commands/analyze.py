@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.help.stray import check_quotes
-from ptttool.cli.options import analyzing, reading, time
+from ptttool.cli.options import analyzing, reading
 from ptttool.cli.options import output as out
-from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.options.given import refuse_beside
 from ptttool.cli.terminal.talk import note, print_diagnostic, print_json, print_labelled, warn
 from ptttool.documents import ErrorBody, document
@@ -75,7 +74,7 @@ def analyze(
     files: reading.RecordingsOrFolders = None,
     listing: Annotated[bool, typer.Option("--list", help="List the analyses and end.")] = False,
     where: out.WhereOption = None,
-    timing: time.Time = time.Time(),
+    timing: reading.Time = reading.Time(),
     top: Annotated[
         int | None,
         typer.Option("--top", metavar="N", min=1, help="Rows of a table. By default 20 on a terminal, and all of them elsewhere."),
@@ -110,7 +109,7 @@ def analyze(
     if name is None or not (files or origin.demo):
         raise _missing(name)
     names = _names(name, files or ())
-    named, shown = files_or_bundled(context, files, demo=origin.demo, hint="")
+    named, shown = origin.files(context, files, hint="")
     paths = with_folders(named, print_diagnostic)
     with work.workers(paths, _worth(names)) as workers:
         request = reading.request_of(paths[0], protocol, input)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.options import analyzing, reading, time
+from ptttool.cli.options import analyzing, reading
 from ptttool.cli.options import output as out
 from ptttool.cli.terminal.talk import print_json, warn
 from ptttool.documents import ErrorBody
@@ -24,7 +24,7 @@ def compare(
     second: Annotated[str, typer.Argument(metavar="B", help="The recording after it.", show_default=False)],
     where: out.WhereOption = None,
     parts: Annotated[int, typer.Option("--parts", metavar="N", min=8, max=512, help="Parts that each recording is cut into.")] = 32,
-    timing: time.Time = time.Time(),
+    timing: reading.Time = reading.Time(),
     to: analyzing.ToOption = None,
     input: reading.TlpInput = reading.TlpInput(),
     work: reading.Work = reading.Work(),

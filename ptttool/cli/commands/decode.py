@@ -15,8 +15,6 @@ from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.help.stray import check_quotes
 from ptttool.cli.options import output as out
 from ptttool.cli.options import reading
-from ptttool.cli.options import time as time_options
-from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.options.given import refuse_beside
 from ptttool.cli.terminal.talk import error_as_json_line, print_json
 from ptttool.documents import ErrorBody
@@ -80,7 +78,7 @@ def decode(
             help="The transaction of the TLP of this number: its request, all completions, how long they took and what they brought.",
         ),
     ] = None,
-    timing: time_options.Time = time_options.Time(),
+    timing: reading.Time = reading.Time(),
     raw: out.RawOption = None,
     input: reading.Input = reading.Input(),
     partition: Annotated[
@@ -126,7 +124,7 @@ def decode(
         show_columns(protocol.protocol, files)
         return
     check_quotes(where, files or ())
-    files, _ = files_or_bundled(command, files, demo=origin.demo, hint="see 'ptttool decode --help'")
+    files, _ = origin.files(command, files, hint="see 'ptttool decode --help'")
     if follow is not None:
         _one("--follow", files)
         refuse_beside("--follow", command, takes=_FOLLOW)
@@ -154,7 +152,7 @@ def decode(
     wanted = Output(
         files, request, to=form, output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset,
         at=at, origin=origin, names_ids=ids == out.Ids.TEXT, work=work, descriptions=tuple(protocol.params or ()),
-        time=None if timing == time_options.Time() else timing.options,
+        time=None if timing == reading.Time() else timing.options,
     )  # fmt: skip
     if is_folder(files, output, partition, to):
         refuse_beside("a folder", command, refused=("limit", "offset", "at", "context", "ids", "time_model", "tick_ns"))

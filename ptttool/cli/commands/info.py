@@ -12,7 +12,6 @@ from ptttool.capture.series.manifest import is_series
 from ptttool.cli.app import JsonOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import reading
-from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.options.given import refuse_beside
 from ptttool.cli.terminal.talk import print_diagnostic, print_json
 from ptttool.documents import ErrorBody
@@ -51,7 +50,7 @@ def info(
 
     if json:
         refuse_beside("--json", context, refused=("top",))
-    [path], shown = files_or_bundled(context, None if file is None else [file], demo=origin.demo, hint="see 'ptttool info --help'")
+    [path], shown = origin.files(context, None if file is None else [file], hint="see 'ptttool info --help'")
     if is_series(path):
         refuse_beside("a series", context, takes=("file", "json"))
         _series(path, json=json)

@@ -12,8 +12,6 @@ from msgspec.structs import replace
 from ptttool.cli.app import ForceOption, JsonOption, app
 from ptttool.cli.help.about import Example, Stage
 from ptttool.cli.options import reading
-from ptttool.cli.options import time as time_options
-from ptttool.cli.options.bundled import files_or_bundled
 from ptttool.cli.terminal.talk import note, print_diagnostic
 from ptttool.errors import UsageError
 from ptttool.wording import clean
@@ -50,7 +48,7 @@ def report(
         ),
     ] = None,
     force: ForceOption = False,
-    timing: time_options.Time = time_options.Time(),
+    timing: reading.Time = reading.Time(),
     protocol: reading.Protocol = reading.Protocol(),
     input: reading.Input = reading.Input(),
     work: reading.Work = reading.Work(),
@@ -65,7 +63,7 @@ def report(
     and the numbers of TLPs. An analysis that a recording lacks something for says what.
     """
     name = _format(to, output, json=json)
-    named, shown = files_or_bundled(context, files, demo=origin.demo, hint="try: ptttool report --demo -o report.html")
+    named, shown = origin.files(context, files, hint="try: ptttool report --demo -o report.html")
     if name == "html" and output is None and sys.stdout.isatty():
         raise UsageError("a page is not for a terminal", hint="write it to a file: -o report.html", code="no-output")
     from ptttool.api.analyses import with_folders

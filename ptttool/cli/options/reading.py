@@ -12,11 +12,11 @@ import typer
 from ptttool.cli.app import DemoOption, SysfsOption
 from ptttool.cli.help.commands import OptionGroup
 from ptttool.cli.help.panels import Panel
-from ptttool.cli.options.bundled import DemoFileOption
+from ptttool.cli.terminal.talk import note
 from ptttool.errors import UsageError
 
 if TYPE_CHECKING:
-    from ptttool.api.recording import Request
+    from ptttool.api.recording import Request, TimeOptions
     from ptttool.decoders.parameters import Given
     from ptttool.machine.model import Machine
     from ptttool.pipeline.workers.pool import Workers
@@ -69,6 +69,8 @@ JobsOption = Annotated[
 ]
 
 _FORMS = ("perf", "raw", "4dw", "8dw")
+# What --demo stands for: reads of an NVMe drive with their completions, both directions.
+_BUNDLED = "w-randread-4dw.data.xz"
 
 
 class Protocol(OptionGroup, frozen=True):
@@ -141,9 +143,81 @@ class Origin(OptionGroup, frozen=True):
 
 
 class OriginOrFile(Origin, frozen=True):
-    """The same for a command that has a recording of the demo machine."""
+    """The same for a command that has a recording of the demo machine, which stands for FILE where none is given."""
 
-    demo: DemoFileOption = False
+    demo: Annotated[
+        bool,
+        typer.Option(
+            "--demo", help="Use the recorded machine that comes with ptttool; without FILE, a recording of it (fio, random reads)."
+        ),
+    ] = False
+
+    def files(self, context: typer.Context, files: Sequence[str] | None, *, hint: str) -> tuple[list[str], dict[str, str]]:
+        """Return the recordings that a command is to read.
+
+        Parameters
+        ----------
+        context : typer.Context
+            The command. The copy of a bundled recording exists until it ends.
+        files : sequence of str or None
+            Those of the command line.
+        hint : str
+            What to do where there is neither.
+
+        Returns
+        -------
+        paths : list of str
+            The recordings.
+        shown : dict of str
+            What to call those that are copies of bundled ones, by path.
+
+        Raises
+        ------
+        UsageError
+            If there is neither: ``no-file``.
+        """
+        if files:
+            return list(files), {}
+        if not self.demo:
+            raise UsageError("FILE is missing", hint=hint, code="no-file")
+        from ptttool.capture.replay import bundled, unpack
+        from ptttool.files.own_folders import scratch_folder
+
+        recording = next(each for each in bundled() if each.file == _BUNDLED)
+        path = context.with_resource(scratch_folder()) / _BUNDLED.removesuffix(".xz")
+        unpack(recording, path)
+        note(f"a recording that comes with ptttool: {recording.what}")
+        return [str(path)], {str(path): path.name}
+
+
+class Time(OptionGroup, frozen=True):
+    """The options that say how the Time field of TLPs is read."""
+
+    time_model: Annotated[
+        str,
+        typer.Option(
+            "--time-model",
+            metavar="<auto|delta|counter>",
+            help="How the Time field is read: as a counter that wraps around, or as the ticks since the TLP before. No document says "
+            "which; auto looks at the recording and says what it saw.",
+        ),
+    ] = "auto"
+    tick_ns: Annotated[
+        float | None,
+        typer.Option(
+            "--tick-ns",
+            metavar="N",
+            help="Nanoseconds of a tick of Time. Without it, times are nanoseconds only where the recording's own timestamps give the "
+            "unit.",
+        ),
+    ] = None
+
+    @property
+    def options(self) -> TimeOptions:
+        """What analyses are told."""
+        from ptttool.api.recording import TimeOptions
+
+        return TimeOptions(self.time_model, self.tick_ns)
 
 
 class Work(OptionGroup, frozen=True):

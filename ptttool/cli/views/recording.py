@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ptttool.api.recording import traced_part
 from ptttool.capture.event.explain import explain, traced_text
 from ptttool.capture.names import sidecar_path
 from ptttool.cli.terminal.talk import console, plain_table, print_facts, print_labelled
@@ -48,7 +47,7 @@ def print_summary(
         if signs:
             out.print()
     if summary.tlps is not None:
-        _print_tlps(summary, summary.tlps, traced_part(machine, recording), requesters)
+        _print_tlps(summary, summary.tlps, recording.part_of(machine), requesters)
     elif summary.elements is not None:
         _print_elements(summary.elements)
     if summary.trace_units is not None and summary.trace_units.trace_units:
