@@ -20,10 +20,10 @@ from rich.table import Table
 from bench.commands import MIB, Command, Measurement, run
 from bench.inputs import PTTTOOL
 from ptttool.cli.terminal.talk import console
-from ptttool.decoders.riscv.encap.encoder import normal
 from ptttool.decoders.riscv.encap.framing import StreamFormat
 from tests.decoders.coresight.frames import frames
 from tests.decoders.etmv2.encoder import Encoder
+from tests.decoders.riscv.encap_encoder import normal
 
 HERE = Path(__file__).parent
 SIZE, QUICK, ROUNDS = 64 * MIB, MIB, 5

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from ptttool.decoders.parameters import Parameter, Settings
 from ptttool.registry import Registry
@@ -44,8 +45,7 @@ class Carries(StrEnum):
     PACKETS = "packets"
 
 
-@dataclass(frozen=True)
-class StreamContext:
+class StreamContext(Struct, frozen=True):
     """What is known about a stream besides the parameters.
 
     Parameters

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -156,8 +156,7 @@ class Parameter(Struct, frozen=True, kw_only=True):
         return None if self.maximum is not None and number > self.maximum else number
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(NamedTuple):
     """A parameter as it was given.
 
     Parameters

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from ptttool.decoders.contract import (
     NO_FRAMING,
@@ -26,8 +27,7 @@ from ptttool.table.schema import Column, Schema
 _USUAL = {HISI_PTT: "hisi-ptt", CS_ETM: "coresight-16"}
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(Struct, frozen=True):
     """A protocol and the framing before it; makes a decoder for every stream.
 
     Parameters

@@ -404,7 +404,7 @@ class OpenRecording:
         from ptttool.decoders.opencsd.recorded_sources import sources_of
 
         sources, damage = sources_of(all_contents(self._source))
-        self.stack = replace(self.stack, sources=tuple(sources))
+        self.stack = structs.replace(self.stack, sources=tuple(sources))
         if damage is not None:
             message = f"what the recording says of its trace units is incomplete: {damage}"
             self._notes = (Diagnostic(Severity.WARNING, "metadata-incomplete", message, where=self.path),)

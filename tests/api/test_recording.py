@@ -21,8 +21,8 @@ from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.summary import TlpSummary
 from ptttool.api import recording as api
 from ptttool.cli.main import main
-from ptttool.decoders.riscv.encap.encoder import normal
 from ptttool.decoders.riscv.encap.framing import StreamFormat
+from tests.decoders.riscv.encap_encoder import normal
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_8dw
 

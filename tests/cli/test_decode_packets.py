@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 from ptttool.cli.main import main
-from ptttool.decoders.riscv.encap.encoder import normal, synchronisation
 from ptttool.decoders.riscv.encap.framing import StreamFormat
 from tests import ROOT
 from tests.decoders.coresight.frames import FSYNC, frames
+from tests.decoders.riscv.encap_encoder import normal, synchronisation
 from tests.support.recordings import auxtrace_info, build_perfdata
 from tests.toys import toy_protocol as toy
 

@@ -24,11 +24,11 @@ from tests.support import recordings as rec
 READ = """
 import json, sys
 from ptttool.analyses.loss import signs_of_loss
-from ptttool.decoders.hisi_ptt.splitter import TlpSplitter
+from ptttool.decoders.hisi_ptt.splitter import HisiPttSettings, TlpSplitter
 from ptttool.recording.opening import InputForm, open_source
 
 with open_source(sys.argv[1], InputForm.PERF) as source:
-    units = sum(1 for _ in TlpSplitter(source, raw=None, pattern=None).units(1 << 18))
+    units = sum(1 for _ in TlpSplitter(source, HisiPttSettings()).units(1 << 18))
     contents = source.contents
     signs = len(signs_of_loss(contents))
     codes = [problem.code for problem in contents.problems]

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 from ptttool.cli.main import main
-from ptttool.decoders.hisi_ptt.splitter import TlpSplitter
+from ptttool.decoders.hisi_ptt.splitter import HisiPttSettings, TlpSplitter
 from ptttool.documents import to_json
 from ptttool.errors import InputError, WorkersError
 from ptttool.pipeline.jobs import Each
@@ -113,7 +113,7 @@ def test_a_file_that_is_shortened_names_itself(recording: Path, tmp_path: Path, 
     path = tmp_path / "shortened"
     path.write_bytes(recording.read_bytes())
     with Read(path) as trace:
-        splitter = TlpSplitter(trace.recording.source(), raw=None, pattern=None)
+        splitter = TlpSplitter(trace.recording.source(), HisiPttSettings())
         first = next(splitter.units(1 << 15)).unit.bare()
     path.write_bytes(recording.read_bytes()[: 1 << 20])
     of_a_worker(workers)

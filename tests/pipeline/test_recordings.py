@@ -105,7 +105,8 @@ def test_every_column_of_every_recording(path: Path, capture: Any) -> None:
         assert trace.contents.problems == []
         assert trace.findings.records == trace.progress.records == count
         assert trace.progress.done == trace.progress.total == plain.stat().st_size
-        assert trace.findings.unknown_records == trace.findings.tail_bytes == trace.findings.format_conflicts == 0
+        assert not trace.findings.unknown_codes
+        assert trace.findings.unchecked_records == trace.findings.tail_bytes == trace.findings.format_conflicts == 0
         assert bool(trace.findings.diagnostics()) == (path.name == "x-control.data.xz")
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from ptttool.decoders.hisi_ptt.findings import Findings
-from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Records
 from ptttool.table.batch import HOLES, Batch
 from ptttool.table.schema import DType, Schema
@@ -70,8 +69,7 @@ class _Filled:
     """The values of every column for every record, and the traits that say which of them are valid."""
 
     def __init__(self, records: Records, columns: Sequence[str]) -> None:
-        self.layout = records.layout
-        self._direction = records.direction
+        self._records = records
         self.size = records.size
         self.traits: U32 = np.empty(self.size, dtype=np.uint32)
         self.codes: Array = np.empty(self.size, dtype=np.uint8)
@@ -91,24 +89,20 @@ class _Filled:
                 done += len(part)
         self._masks: dict[int, Mask] = {}
 
-    def _fill(self, start: int, records: U32) -> None:
-        rows = slice(start, start + len(records))
-        headers = self.layout.headers(records)
+    def _fill(self, start: int, dws: U32) -> None:
+        rows = slice(start, start + len(dws))
+        headers = self._records.layout.headers(dws)
         self.traits[rows] = headers.traits
         self.some |= headers.some
         self.every &= headers.every
         if not headers.every & KNOWN:
             self.codes[rows] = headers.dw0 >> 24
         for name, array in self.arrays.items():
-            if name == DIRECTION:
-                array[rows] = self._direction.codes(headers)
-                continue
             source = _SOURCES[name]
             if headers.some & source.traits and (headers.v1 or not source.v1_only):
-                array[rows] = source.values(headers, records, self.layout)
-
+                array[rows] = source.values(headers, dws, self._records)
         for name, parts in self._sparse.items():
-            found, values = disabled_of(headers) if name == "disabled_bytes" else self._direction.own(headers)
+            found, values = disabled_of(headers) if name == "disabled_bytes" else self._records.direction.own(headers)
             if len(found):
                 parts.append((found + start, values))
 
@@ -121,7 +115,7 @@ class _Filled:
             rows, found = (np.concatenate(each) for each in zip(*parts, strict=True))
             return Values(found.astype(np.uint8), None, rows)
         array, source = self.arrays.get(name), _SOURCES[name]
-        if array is None or not self.some & source.traits or (source.v1_only and self.layout.pattern != 1):
+        if array is None or not self.some & source.traits or (source.v1_only and self._records.layout.pattern != 1):
             return ABSENT
         if name == "prefix":
             valid = array != 0
@@ -138,38 +132,37 @@ class _Filled:
         return mask
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     """Where a column's values come from; they are valid for records with any of ``traits``."""
 
-    values: Callable[[Headers, U32, Layout], Array | np.uint8]
+    values: Callable[[Headers, U32, Records], Array | np.uint8]
     traits: int
     v1_only: bool = False
 
 
 def _from_rule(rule: Rule) -> _Source:
-    return _Source(lambda headers, _records, _layout: rule.values(headers), rule.valid, rule.v1_only)
+    return _Source(lambda headers, _dws, _records: rule.values(headers), rule.valid, rule.v1_only)
 
 
 def _dw_source(number: int) -> _Source:
-    return _Source(lambda _headers, records, layout: layout.header_dw(records, number), ANYTHING)
+    return _Source(lambda _headers, dws, records: records.layout.header_dw(dws, number), ANYTHING)
 
 
-def _prefix(headers: Headers, _records: U32, _layout: Layout) -> Array:
+def _prefix(headers: Headers, _dws: U32, _records: Records) -> Array:
     assert headers.prefix is not None, "only 8DW records have this column"
     return headers.prefix
 
 
-def _undirected(_headers: Headers, _records: U32, _layout: Layout) -> Array:
-    raise AssertionError("the direction depends on the recording's rule, too")
+def _layout_code(_headers: Headers, _dws: U32, records: Records) -> np.uint8:
+    return np.uint8(records.layout.eight_dw + 2 * (records.layout.pattern == 1))
 
 
 _SOURCES: dict[str, _Source] = {
     **{name: _from_rule(rule) for name, rule in RULES.items()},
-    "time": _Source(lambda _headers, records, layout: layout.times(records), RECORD),
+    "time": _Source(lambda _headers, dws, records: records.layout.times(dws), RECORD),
     "prefix": _Source(_prefix, RECORD),
-    DIRECTION: _Source(_undirected, KNOWN),
-    "so": _Source(lambda _headers, records, _layout: (records[:, 0] >> 21) & 1, KNOWN),
+    DIRECTION: _Source(lambda headers, _dws, records: records.direction.codes(headers), KNOWN),
+    "so": _Source(lambda _headers, dws, _records: (dws[:, 0] >> 21) & 1, KNOWN),
     **{name: _dw_source(number) for number, name in enumerate(DW_COLUMNS)},
-    "layout": _Source(lambda _headers, _records, layout: np.uint8(layout.eight_dw + 2 * (layout.pattern == 1)), ANYTHING),
+    "layout": _Source(_layout_code, ANYTHING),
 }

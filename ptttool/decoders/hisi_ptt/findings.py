@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
 
 import numpy as np
+from msgspec import Struct, field, structs
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.tlp import codes
@@ -15,8 +16,7 @@ from ptttool.wording import counted
 CHECK_CODE = 0x7F
 
 
-@dataclass
-class Findings:
+class Findings(Struct):
     """Counts of records, and of data that are not a TLP. None of these stops the decoder.
 
     Parameters
@@ -29,18 +29,18 @@ class Findings:
         Ends of payloads that are not a whole record, and their bytes; they are left out.
     unchecked_records : int
         8DW records without their check word; they are delivered as Unknown.
-    unknown_codes : dict of int to int
+    unknown_codes : Counter of int
         Number of records by Fmt/Type code, for codes that are not a TLP type.
     format_conflicts : int
         Payloads with another layout than the recording declares; they are decoded as the data say.
+    formats : Counter of str
+        Number of payloads by layout (``4DW``, ``8DW``, with their header pattern).
+    undecided_payloads : int
+        Payloads with data that could be of either layout.
     missing_bytes : int
         Bytes of payloads that the recording announces and the file does not hold.
     notes : list of str
         Further sentences.
-    formats : dict of str to int
-        Number of payloads by layout (``4DW``, ``8DW``, with their header pattern).
-    undecided_payloads : int
-        Payloads with data that could be of either layout.
     """
 
     records: int = 0
@@ -48,17 +48,12 @@ class Findings:
     tails: int = 0
     tail_bytes: int = 0
     unchecked_records: int = 0
-    unknown_codes: dict[int, int] = field(default_factory=dict)
+    unknown_codes: Counter[int] = field(default_factory=Counter)
     format_conflicts: int = 0
+    formats: Counter[str] = field(default_factory=Counter)
+    undecided_payloads: int = 0
     missing_bytes: int = 0
     notes: list[str] = field(default_factory=list)
-    formats: dict[str, int] = field(default_factory=dict)
-    undecided_payloads: int = 0
-
-    @property
-    def unknown_records(self) -> int:
-        """Records of kind Unknown, including those without a check word."""
-        return self.unchecked_records + sum(self.unknown_codes.values())
 
     def count_unknown(self, traits: U32, codes: U32) -> None:
         """Count the headers of kind Unknown.
@@ -74,37 +69,17 @@ class Findings:
         unknown = codes[traits & (KNOWN | RECORD) == RECORD]
         for code, count in enumerate(np.bincount(unknown.astype(np.intp), minlength=256).tolist()):
             if count:
-                self.unknown_codes[code] = self.unknown_codes.get(code, 0) + count
+                self.unknown_codes[code] += count
 
     def merge(self, other: Findings) -> None:
         """Add the counts of other findings."""
-        for name in (
-            "records",
-            "zero_records",
-            "tails",
-            "tail_bytes",
-            "unchecked_records",
-            "format_conflicts",
-            "missing_bytes",
-            "undecided_payloads",
-        ):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for code, count in other.unknown_codes.items():
-            self.unknown_codes[code] = self.unknown_codes.get(code, 0) + count
-        for name, count in other.formats.items():
-            self.count_format(name, count)
+        for name, count in structs.asdict(other).items():
+            if isinstance(count, int):
+                setattr(self, name, getattr(self, name) + count)
+        self.unknown_codes.update(other.unknown_codes)
+        self.formats.update(other.formats)
         for sentence in other.notes:
             self.note(sentence)
-
-    def count_format(self, name: str, count: int = 1) -> None:
-        """Count payloads of a layout."""
-        self.formats[name] = self.formats.get(name, 0) + count
-
-    def count_tail(self, size: int) -> None:
-        """Count the `size` bytes at the end of a payload that are not a whole record."""
-        if size:
-            self.tails += 1
-            self.tail_bytes += size
 
     def note(self, sentence: str) -> None:
         """Add a sentence, unless it is there already."""
@@ -113,18 +88,11 @@ class Findings:
 
     def counts(self) -> dict[str, object]:
         """Return everything that was counted, by stable names; ``unknown_codes`` by ``0x..``."""
-        return {
-            "records": self.records,
-            "zero_records": self.zero_records,
-            "tails": self.tails,
-            "tail_bytes": self.tail_bytes,
-            "unchecked_records": self.unchecked_records,
-            "unknown_codes": {f"{code:#04x}": count for code, count in sorted(self.unknown_codes.items())},
-            "format_conflicts": self.format_conflicts,
-            "formats": dict(self.formats),
-            "undecided_payloads": self.undecided_payloads,
-            "missing_bytes": self.missing_bytes,
-        }
+        counts = structs.asdict(self)
+        del counts["notes"]
+        counts["unknown_codes"] = {f"{code:#04x}": count for code, count in sorted(self.unknown_codes.items())}
+        counts["formats"] = dict(self.formats)
+        return counts
 
     def diagnostics(self) -> list[Diagnostic]:
         """Return a diagnostic for each kind of unusual data; none for a clean recording."""

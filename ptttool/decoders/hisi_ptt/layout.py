@@ -10,10 +10,10 @@ Source: the kernel documentation on PTT (Documentation/trace/hisi-ptt.rst, secti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.tlp.bulk import KNOWN, NO_RECORD, U32, Headers, traits_of
 
@@ -27,8 +27,7 @@ ONLY_IN_4DW = frozenset(("so",))
 _STEP = 1 << 14
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """The layout of records.
 
     Parameters

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.decoders.hisi_ptt import layout as layouts
 from ptttool.decoders.hisi_ptt.layout import Layout
@@ -17,8 +17,7 @@ from ptttool.tlp.bulk import U32
 _RECORDS = 1 << 15
 
 
-@dataclass(frozen=True)
-class Payload:
+class Payload(Struct, frozen=True, eq=False):
     """Whole records of one AUXTRACE payload or a part of it, including all-zero records, split as perf splits them.
 
     Parameters

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.files.local import LocalFile
@@ -22,8 +23,7 @@ UNIT_RECORDS = 1 << 18
 _SMALL = 1 << 14
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True, eq=False):
     """Consecutive whole records.
 
     Parameters
@@ -56,11 +56,10 @@ class Piece:
     data: memoryview | None = None
     file: LocalFile | None = None
     identity: tuple[int, int] | None = None
-    holes: Rows | None = field(default=None, compare=False)
+    holes: Rows | None = None
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(Struct, frozen=True, eq=False):
     """Origin of the records of one piece; ``rows`` are the indexes of those that are left, None for all."""
 
     count: int
@@ -69,8 +68,7 @@ class _Run:
     rows: Rows | None
 
 
-@dataclass
-class Records:
+class Records(Struct, eq=False):
     """Records, without all-zero ones.
 
     Parameters
@@ -149,21 +147,20 @@ def _offsets(run: _Run, record_size: int) -> Array:
     return rows.astype(np.uint64) * np.uint64(record_size) + np.uint64(run.offset)
 
 
-def records_of(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryview | None], direction: DirectionRule) -> Records:
+def records_of(layout: Layout, pieces: Sequence[Piece], data: Sequence[memoryview], direction: DirectionRule) -> Records:
     """Make the records of pieces, from the bytes of each. All-zero records are left out."""
     records = Records(layout, holes=_holes(pieces), direction=direction)
-    small: list[U32] = []
+    parts: list[U32] = []
     for piece, part in zip(pieces, data, strict=True):
-        dws = _dws(piece, part, layout)
+        dws = np.frombuffer(part, dtype="<u4", count=piece.size // 4).reshape(-1, layout.dws)
         kept, rows = without_zeros(dws)
         records.zeros += len(dws) - len(kept)
         records.runs.append(_Run(len(kept), piece.offset, piece.cpu, rows))
-        if len(kept) >= _SMALL:
-            _join(small, records.dws)
-            records.dws.append(kept)
-        elif len(kept):
-            small.append(kept)
-    _join(small, records.dws)
+        if len(kept):
+            parts.append(kept)
+    for is_large, group in groupby(parts, key=lambda kept: len(kept) >= _SMALL):
+        some = list(group)
+        records.dws += some if is_large else [np.concatenate(some)]
     return records
 
 
@@ -173,17 +170,6 @@ def _holes(pieces: Sequence[Piece]) -> tuple[Array, Array] | None:
         return None
     cpus = np.repeat([piece.cpu for piece, _ in held], [len(holes) for _, holes in held])
     return cpus, np.concatenate([holes.astype(np.uint64) + np.uint64(piece.offset) for piece, holes in held])
-
-
-def _dws(piece: Piece, data: memoryview | None, layout: Layout) -> U32:
-    assert data is not None, "a piece without data"
-    return np.frombuffer(data, dtype="<u4", count=piece.size // 4).reshape(-1, layout.dws)
-
-
-def _join(small: list[U32], dws: list[U32]) -> None:
-    if small:
-        dws.append(small[0] if len(small) == 1 else np.concatenate(small))
-        small.clear()
 
 
 def without_zeros(records: U32) -> tuple[U32, Rows | None]:

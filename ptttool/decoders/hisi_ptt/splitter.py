@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ptttool.decoders.hisi_ptt.layout import Choice, Declared, Layout
 from ptttool.decoders.hisi_ptt.records import Piece, Records
 from ptttool.decoders.hisi_ptt.traced import direction_rule
 from ptttool.decoders.hisi_ptt.units import TlpRows, TlpUnit
+from ptttool.decoders.parameters import Settings, choice, text
 from ptttool.errors import InputError
 from ptttool.perfdata.budget import MAX_DESCRIPTIONS
 from ptttool.perfdata.model import AuxChunk
@@ -20,13 +22,47 @@ from ptttool.recording.holes import Holes
 from ptttool.recording.identity import ptt_attribute
 from ptttool.recording.opening import Source
 from ptttool.tlp.bulk import U32
-from ptttool.tlp.direction import EITHER, Buses, DirectionRule
+from ptttool.tlp.direction import EITHER, Buses, parse_buses
 
 # Records from a pipe after which a unit ends, so that they are decoded soon after they arrive.
 PIPE_RECORDS = 1 << 15
 _NO_HOLES = np.empty(0, dtype=np.int64)
 # Bytes at the start of a payload that determine its layout. If they are all zero, more are read, up to the size of the device's ring.
 _SAMPLE, _LARGEST_SAMPLE = 64 << 10, 4 * layouts.MOST_ZEROS
+
+
+@dataclass(frozen=True, kw_only=True)
+class HisiPttSettings(Settings):
+    """Parameters that a recording may not contain."""
+
+    input: str | None = choice("format of the records of a dump without a container; --input says the same", ("4dw", "8dw"), optional=True)
+    pattern: str | None = choice("layout of spare header bits, whatever the recording says", ("legacy", "v1"), optional=True)
+
+    direction: str | None = choice(
+        "directions that the recording holds, whatever it says of itself", ("inbound", "outbound", "both"), optional=True
+    )
+    downstream: str | None = text(
+        "buses behind the traced root ports, such as 01-03,05: they tell in from out; --downstream says the same", optional=True
+    )
+
+    def __post_init__(self) -> None:
+        if self.downstream is not None:
+            parse_buses(self.downstream)
+
+    @property
+    def buses(self) -> Buses | None:
+        """The buses behind the traced root ports; None if the parameter is not given."""
+        return None if self.downstream is None else parse_buses(self.downstream)
+
+    @property
+    def eight_dw(self) -> bool | None:
+        """Whether a dump holds 8DW records; None if the parameter is not given."""
+        return None if self.input is None else self.input == "8dw"
+
+    @property
+    def pattern_number(self) -> int | None:
+        """The header pattern; None if the recording decides."""
+        return None if self.pattern is None else ("legacy", "v1").index(self.pattern)
 
 
 class TlpSplitter:
@@ -36,48 +72,29 @@ class TlpSplitter:
     ----------
     source : Source
         The recording, not yet read.
-    raw : bool or None
-        Format of a dump without a container: False for 4DW, True for 8DW; None for a perf.data.
-    pattern : int or None
-        Header pattern; it takes precedence over what the recording says.
+    settings : HisiPttSettings
+        What the user says; it takes precedence over what the recording says.
     file : str or None
         Name of the recording, if there are several.
     strict : bool
         Whether data that are not a whole record raise an InputError.
-    direction : str or None
-        What the user says of the directions that the recording holds; it takes precedence over what the recording says.
-    buses : tuple of (int, int), or None
-        The buses behind the traced root ports.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        *,
-        raw: bool | None,
-        pattern: int | None,
-        file: str | None = None,
-        strict: bool = False,
-        direction: str | None = None,
-        buses: Buses | None = None,
-    ) -> None:
+    def __init__(self, source: Source, settings: HisiPttSettings, *, file: str | None = None, strict: bool = False) -> None:
         self._source = source
-        self._raw = raw
-        self._pattern = pattern
+        self._settings = settings
+        self._pattern, self._buses = settings.pattern_number, settings.buses
+        # Format of a dump without a container: False for 4DW, True for 8DW; None for a perf.data.
+        self._raw = settings.eight_dw if source.contents.mode == "raw" else None
         self._file = file
         self._strict = strict
-        self._direction = direction
-        self._buses = buses
         self.findings = Findings()
         # What the recording says of its layout, the revision of the contents that said so, and how many were looked at.
-        self._said = Declared(raw, pattern)
+        self._said = Declared(self._raw, self._pattern)
         self._revision: int | None = None
         self._looks = 0
         self._holes = Holes()
-        # The config that the event had then, and the rule that followed from it.
-        self._config: int | None = None
-        self._rule_key: tuple[int | None, bool] | None = None
-        self._last_rule = EITHER
+        self._config: int | None = None  # that the event had then
 
     def nothing(self) -> TlpRows:
         """Return no rows."""
@@ -107,7 +124,7 @@ class TlpSplitter:
 
         for chunk, found, begin in self._laid_out():
             size = chunk.size // found.record_size * found.record_size
-            rule = self._rule(found)
+            rule = direction_rule(self._config, given=self._settings.direction, buses=self._buses, eight_dw=found.eight_dw)
             # A record that a hole lies in was written before it.
             holes = _NO_HOLES
             if marked := self._holes.of(chunk):
@@ -164,8 +181,10 @@ class TlpSplitter:
                 number = chunk.number
             layout = choice.layout
             if chunk.start == 0:
-                self.findings.count_format(layout.title)
-            self.findings.count_tail(chunk.size % layout.record_size)
+                self.findings.formats[layout.title] += 1
+            if tail := chunk.size % layout.record_size:
+                self.findings.tails += 1
+                self.findings.tail_bytes += tail
             yield chunk, layout, position
 
     def _chosen(self, chunk: AuxChunk, declared: Declared) -> Choice:
@@ -175,14 +194,6 @@ class TlpSplitter:
         # The user's choice decides.
         self.findings.note(f"the data look like {choice.layout.title} records; they were read as {'8DW' if self._raw else '4DW'}")
         return choice._replace(layout=Layout(self._raw, declared.pattern or 0), conflict=False)
-
-    def _rule(self, layout: Layout) -> DirectionRule:
-        """Return how the direction of records of a layout is found."""
-        key = (self._config, layout.eight_dw)
-        if key != self._rule_key:
-            self._rule_key = key
-            self._last_rule = direction_rule(self._config, given=self._direction, buses=self._buses, eight_dw=layout.eight_dw)
-        return self._last_rule
 
     def _declared(self) -> Declared:
         """Return what the recording says about its layout; the user's choice of a pattern takes precedence."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from msgspec.structs import replace
 
 from ptttool.capture.event.terms import DEFAULT_TERMS, DIRECTIONS, FORMATS, fields_of
@@ -12,6 +14,7 @@ from ptttool.tlp.direction import EITHER, Buses, DirectionRule
 _GIVEN = {"inbound": DirectionRule(outbound=()), "outbound": DirectionRule(inbound=()), "both": EITHER}
 
 
+@lru_cache(maxsize=16)
 def direction_rule(
     config: int | None, *, given: str | None = None, buses: Buses | None = None, eight_dw: bool | None = None
 ) -> DirectionRule:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.decoders.decoded import Fetch, Violation
 from ptttool.decoders.hisi_ptt.columns import decode
@@ -30,18 +31,19 @@ class TlpRows:
         The records.
     index : int
         Number of the first TLP in the recording.
-    findings : Findings
+    findings : Findings or None
         Records of unknown kind are added to it the first time that columns are decoded.
     file : str or None
         Value of the column ``file``.
+    rows : ndarray of intp or None
+        Numbers of the TLPs, counted from the first; None for all.
     """
 
-    def __init__(self, records: Records, index: int, findings: Findings, file: str | None = None) -> None:
-        self.records = records
-        self.index = index
-        self._findings: Findings | None = findings
-        self._file = file
-        self._rows: Rows | None = None
+    def __init__(
+        self, records: Records, index: int, findings: Findings | None = None, file: str | None = None, rows: Rows | None = None
+    ) -> None:
+        self.records, self.index = records, index
+        self._findings, self._file, self._rows = findings, file, rows
 
     @property
     def size(self) -> int:
@@ -63,11 +65,8 @@ class TlpRows:
 
     def taken(self, wanted: Mask) -> TlpRows:
         """Return the TLPs for which the mask is true."""
-        chosen = TlpRows(self.records.taken(wanted), self.index, Findings(), self._file)
-        chosen._findings = None
-        rows = np.flatnonzero(wanted)
-        chosen._rows = rows if self._rows is None else self._rows[rows]
-        return chosen
+        rows = np.flatnonzero(wanted) if self._rows is None else self._rows[wanted]
+        return TlpRows(self.records.taken(wanted), self.index, file=self._file, rows=rows)
 
     def violation(self) -> Violation | None:
         """Return the first record of unknown kind."""
@@ -86,8 +85,7 @@ TLP_FILE_SCHEMA = Schema((FILE, *TLP_SCHEMA.columns))
 """The columns of TLPs of several recordings."""
 
 
-@dataclass(frozen=True)
-class LoadedTlpUnit:
+class LoadedTlpUnit(Struct, frozen=True, eq=False):
     """The records of a unit; all-zero ones are left out."""
 
     records: Records
@@ -110,13 +108,7 @@ class LoadedTlpUnit:
         return TlpRows(self.records, index, findings, self.file), findings
 
 
-def _bare(piece: Piece, is_local: bool) -> Piece:
-    identity = piece.file.identity if is_local and piece.file is not None else None
-    return replace(piece, data=None, file=None, identity=identity)
-
-
-@dataclass(frozen=True)
-class TlpUnit:
+class TlpUnit(Struct, frozen=True, eq=False):
     """Records of one layout, in the order of the recording.
 
     Parameters
@@ -159,7 +151,12 @@ class TlpUnit:
         is_local : bool
             Whether that is on this machine, where the file has the same identity.
         """
-        return replace(self, pieces=tuple(_bare(piece, is_local) for piece in self.pieces))
+
+        def bare(piece: Piece) -> Piece:
+            identity = piece.file.identity if is_local and piece.file is not None else None
+            return replace(piece, data=None, file=None, identity=identity)
+
+        return replace(self, pieces=tuple(map(bare, self.pieces)))
 
     def load(self, fetch: Fetch, memory: memoryview) -> LoadedTlpUnit:
         """Return the records.
@@ -171,11 +168,12 @@ class TlpUnit:
         memory : memoryview
             Buffer of at least the size of the unit.
         """
-        if self.is_loaded:
-            return LoadedTlpUnit(records_of(self.layout, self.pieces, [piece.data for piece in self.pieces], self.direction), self.file)
         parts, at = [], 0
         for piece in self.pieces:
-            parts.append(memory[at : at + piece.size])
-            fetch(piece, parts[-1])
+            part = piece.data
+            if part is None:
+                part = memory[at : at + piece.size]
+                fetch(piece, part)
+            parts.append(part)
             at += piece.size
         return LoadedTlpUnit(records_of(self.layout, self.pieces, parts, self.direction), self.file)

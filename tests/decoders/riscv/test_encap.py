@@ -10,11 +10,11 @@ from ptttool.decoders.contract import PacketDecoder
 from ptttool.decoders.elements.arrays import Elements
 from ptttool.decoders.elements.model import CUSTOM, KIND_NAMES, Element, Flags
 from ptttool.decoders.packets import Packets, field
-from ptttool.decoders.riscv.encap.encoder import Writer, normal, null, synchronisation
 from ptttool.decoders.riscv.encap.framing import EncapSettings, StreamFormat
 from ptttool.decoders.riscv.encap.protocol import RiscvEncap
 from ptttool.errors import UsageError
 from tests import ROOT
+from tests.decoders.riscv.encap_encoder import Writer, normal, null, synchronisation
 from tests.decoders.streams import Stream, elements, stack
 from tests.decoders.streams.riscv_encap import forms, packets, parameters_of
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from ptttool.decoders.elements.model import Element, Flags
 from ptttool.decoders.parameters import read_file
-from ptttool.decoders.riscv.encap.encoder import normal
 from ptttool.decoders.riscv.encap.framing import StreamFormat
 from ptttool.decoders.stack import stack_of
 from tests import ROOT
+from tests.decoders.riscv.encap_encoder import normal
 from tests.decoders.riscv.etrace import Draw, Layout, compressed, packed, parameters_of, units
 from tests.decoders.streams import Stream, elements, stack
 from tests.reference.riscv_etrace import Reference, Unit

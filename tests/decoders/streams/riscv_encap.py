@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ptttool.decoders.riscv.encap.encoder import Writer, normal, null
 from ptttool.decoders.riscv.encap.framing import LENGTH, StreamFormat
+from tests.decoders.riscv.encap_encoder import Writer, normal, null
 from tests.decoders.streams import Stream, Sync
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ptttool.decoders.riscv.encap.encoder import Writer, normal, null
+from tests.decoders.riscv.encap_encoder import Writer, normal, null
 from tests.decoders.riscv.etrace import Draw, Layout, packed, parameters_of, units
 from tests.decoders.streams import Stream, Sync
 from tests.decoders.streams.riscv_encap import forms

@@ -9,8 +9,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from ptttool.decoders.riscv.encap.encoder import Writer, normal, null
 from tests.decoders.riscv.bits import Memory
+from tests.decoders.riscv.encap_encoder import Writer, normal, null
 from tests.decoders.riscv.etrace_encoder import Cycle, Encoder, Packet, Settings
 from tests.decoders.riscv.random_programs import Hart, Program, program, watched
 from tests.decoders.streams import Stream, Sync
