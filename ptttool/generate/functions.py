@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar
 
 from ptttool.generate import tlps
 from ptttool.generate.link import Link, Process, Queue
@@ -24,26 +25,6 @@ def pieces(address: int, size: int, limit: int) -> Iterator[tuple[int, int]]:
         address, size = address + part, size - part
 
 
-class Tags:
-    """The free tags of a requester, the longest unused first.
-
-    Parameters
-    ----------
-    numbers : sequence of int
-        All tags of the requester.
-
-    Attributes
-    ----------
-    vary : int
-        Bits that can be inverted in all tags at once; the result is again a tag of the requester.
-    """
-
-    def __init__(self, numbers: Sequence[int]) -> None:
-        self.free = deque(numbers)
-        self.waiting = Queue()
-        self.vary = min(len(numbers), 256) - 1
-
-
 class Requester:
     """One that sends requests and receives completions.
 
@@ -54,30 +35,39 @@ class Requester:
     id : int
         Its requester ID.
     tags : sequence of int
-        Its tags.
-    send, receive : callable
-        Put a TLP on the link, away from the requester and towards it; they return how long the TLP takes, in nanoseconds.
+        Its tags. The longest unused is taken first.
+
+    Attributes
+    ----------
+    is_device : bool
+        Whether it is below the root port.
     """
 
-    def __init__(self, link: Link, id: int, tags: Sequence[int], send: Callable[[Tlp], float], receive: Callable[[Tlp], float]) -> None:
+    is_device: ClassVar[bool]
+
+    def __init__(self, link: Link, id: int, tags: Sequence[int]) -> None:
         self.link = link
         self.id = id
-        self.tags = Tags(tags)
-        self.send = send
-        self.receive = receive
+        self._free = deque(tags)
+        self._waiting = Queue()
+        # Bits that copies of a block may invert in all tags at once: the result is again a tag of the requester. Tags are in bits 15:8.
+        self._vary = (min(len(tags), 256) - 1) << 8
+
+    def send(self, tlp: Tlp) -> float:
+        """Put a TLP on the link; return how long it takes, in nanoseconds."""
+        return self.link.carry(tlp, inbound=self.is_device)
 
     def ask(self, request: Callable[[int], Tlp], answers: Answers, delay: float) -> Process:
         """Send a request as soon as a tag is free, and its completions `delay` nanoseconds later; then free the tag."""
-        tags = self.tags
-        while not tags.free:
-            yield tags.waiting
-        tag = tags.free.popleft()
-        yield self.send(request(tag))
+        while not self._free:
+            yield self._waiting
+        tag = self._free.popleft()
+        yield self.link.carry(request(tag), inbound=self.is_device, vary1=self._vary)
         yield delay
         for tlp in answers(tag):
-            yield self.receive(tlp)
-        tags.free.append(tag)
-        self.link.wake(tags.waiting)
+            yield self.link.carry(tlp, inbound=not self.is_device, vary2=self._vary)
+        self._free.append(tag)
+        self.link.wake(self._waiting)
 
 
 class Host(Requester):
@@ -97,8 +87,10 @@ class Host(Requester):
         Shortest time that memory takes to answer, in nanoseconds.
     """
 
+    is_device = False
+
     def __init__(self, link: Link, port: int, *, id: int = 0x0000, payload: int = 256, latency: float = 350.0) -> None:
-        super().__init__(link, id, range(32), link.outbound, link.inbound)
+        super().__init__(link, id, range(32))
         self.port = port
         self.payload = payload
         self.latency = latency
@@ -118,10 +110,9 @@ class Host(Requester):
 
     def read(self, function: Function, address: int, size: int = 4) -> Process:
         """Read a register from a CPU."""
-        vary = self.tags.vary
         return self.ask(
-            lambda tag: tlps.request(tlps.MRD, self.id, tag, address, size, vary_tag=vary),
-            lambda tag: tlps.read_completions(function.id, self.id, tag, address, size, BOUNDARY, vary_tag=vary),
+            lambda tag: tlps.request(tlps.MRD, self.id, tag, address, size),
+            lambda tag: tlps.read_completions(function.id, self.id, tag, address, size, BOUNDARY),
             self.link.rng.uniform(300, 700),
         )
 
@@ -141,8 +132,10 @@ class Function(Requester):
         Its Max_Payload_Size and Max_Read_Request_Size in bytes.
     """
 
+    is_device = True
+
     def __init__(self, host: Host, id: int, *, tags: Sequence[int] = range(256), payload: int = 256, request: int = 512) -> None:
-        super().__init__(host.link, id, tags, host.link.inbound, host.link.outbound)
+        super().__init__(host.link, id, tags)
         self.host = host
         self.payload = payload
         self.request = request
@@ -154,13 +147,26 @@ class Function(Requester):
 
     def read(self, address: int, size: int, *, attr: int = RELAXED, vary: int = ADDRESS_BITS) -> Process:
         """Read memory by DMA, in pieces that are outstanding at the same time."""
-        return self.link.together(self._read(at, part, attr, vary) for at, part in pieces(address, size, self.request))
+        parts = pieces(address, size, self.request)
+        return self.link.together(self.read_once(at, part, self.host.limit(), attr=attr, vary=vary) for at, part in parts)
 
-    def _read(self, address: int, size: int, attr: int, vary: int) -> Process:
-        host, vary_tag = self.host, self.tags.vary
-        limit = host.limit()
+    def read_once(
+        self,
+        address: int,
+        size: int,
+        limit: int = 256,
+        *,
+        attr: int = 0,
+        more: int = 0,
+        steering: tuple[int, int] | None = None,
+        prefix: int = 0,
+        vary: int = ADDRESS_BITS,
+    ) -> Process:
+        """Send one memory read; its completions are split at multiples of `limit`. The others are as in :func:`.tlps.request`."""
         return self.ask(
-            lambda tag: tlps.request(tlps.MRD, self.id, tag, address, size, attr=attr, vary=vary, vary_tag=vary_tag),
-            lambda tag: tlps.read_completions(host.port, self.id, tag, address, size, limit, attr=attr, vary_tag=vary_tag),
-            host.delay(),
+            lambda tag: tlps.request(
+                tlps.MRD, self.id, tag, address, size, attr=attr, more=more, steering=steering, prefix=prefix, vary=vary
+            ),
+            lambda tag: tlps.read_completions(self.host.port, self.id, tag, address, size, limit, attr=attr),
+            self.host.delay(),
         )

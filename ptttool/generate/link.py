@@ -26,24 +26,19 @@ class Queue(deque[Process]):
 
 
 class Sent(NamedTuple):
-    """A TLP and the time at which it has passed the root port, in nanoseconds."""
+    """A TLP and the time at which it has passed the root port, in nanoseconds.
+
+    Attributes
+    ----------
+    vary1, vary2 : int
+        Bits of the tag, in DW 1 of a request and in DW 2 of a completion, that copies of the TLP may change.
+    """
 
     time: float
     inbound: bool
     tlp: Tlp
-
-
-class Wire:
-    """One direction of a link, which carries `rate` bytes per nanosecond."""
-
-    def __init__(self, rate: float) -> None:
-        self._per_byte = 1 / rate
-        self._free = 0.0
-
-    def carry(self, now: float, size: int) -> float:
-        """Return the time at which a TLP of `size` bytes has passed if it is ready now."""
-        self._free = max(now, self._free) + (size + FRAMING) * self._per_byte
-        return self._free
+    vary1: int = 0
+    vary2: int = 0
 
 
 class Link:
@@ -72,20 +67,15 @@ class Link:
         self.now = 0.0
         self.closing = False
         self.sent: list[Sent] = []
-        self._inbound, self._outbound = Wire(rate), Wire(rate)
+        self._per_byte = 1 / rate
+        self._free = {True: 0.0, False: 0.0}  # when each wire, inbound or not, is free again
         self._agenda: list[tuple[float, int, Process]] = []
         self._order = count()
 
-    def inbound(self, tlp: Tlp) -> float:
-        """Send a TLP towards the root port; return how long it takes, in nanoseconds."""
-        passed = self._inbound.carry(self.now, tlp.size)
-        self.sent.append(Sent(passed, True, tlp))
-        return passed - self.now
-
-    def outbound(self, tlp: Tlp) -> float:
-        """Send a TLP towards the devices; return how long it takes, in nanoseconds."""
-        passed = self._outbound.carry(self.now, tlp.size)
-        self.sent.append(Sent(passed, False, tlp))
+    def carry(self, tlp: Tlp, *, inbound: bool, vary1: int = 0, vary2: int = 0) -> float:
+        """Send a TLP towards the root port or towards the devices; return how long it takes, in nanoseconds. `vary1`, `vary2`: see Sent."""
+        passed = self._free[inbound] = max(self.now, self._free[inbound]) + (tlp.size + FRAMING) * self._per_byte
+        self.sent.append(Sent(passed, inbound, tlp, vary1, vary2))
         return passed - self.now
 
     def start(self, process: Process, delay: float = 0.0) -> None:

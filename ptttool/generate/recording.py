@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import IO
+from typing import IO, ClassVar
+
+from msgspec import Struct
 
 from ptttool.capture.event.build import TraceRequest, build
 from ptttool.capture.event.terms import BOTH, FORMATS, INBOUND, OUTBOUND, PATTERNS, Direction, Format, Pattern
 from ptttool.capture.perf.command import perf_command
+from ptttool.documents import document
 from ptttool.errors import UsageError
 from ptttool.files.progress import Progress
-from ptttool.generate.document import GenerateDocument, GeneratedStream
 from ptttool.generate.profiles import PROFILES
 from ptttool.generate.records import Records
 from ptttool.perfdata import layout, writer
@@ -32,8 +33,7 @@ EVERYTHING = "all"
 DIRECTIONS = (EVERYTHING, INBOUND, OUTBOUND, BOTH)
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What to generate.
 
     Attributes
@@ -64,13 +64,70 @@ class Wanted:
     streams: int = 1
 
 
-@dataclass(frozen=True)
-class Stream:
-    """AUX data of one CPU: records from `first` up to `first + count`."""
+class GeneratedStream(Struct, frozen=True):
+    """The AUX stream of one CPU.
+
+    Parameters
+    ----------
+    cpu : int
+        The CPU that traced.
+    records : int
+        Number of its trace records.
+    first : int
+        The first of them, of all.
+    """
+
+    json_hides: ClassVar = ("first",)
 
     cpu: int
+    records: int
     first: int
-    count: int
+
+
+@document("generate")
+class GenerateDocument(Struct, frozen=True):
+    """A recording of simulated traffic.
+
+    Parameters
+    ----------
+    file : str
+        The recording's path.
+    profile : str
+        Name of the traffic's profile.
+    format : str
+        `4dw` or `8dw`.
+    pattern : str
+        Layout of the headers: `legacy` or `v1`.
+    direction : str
+        `all`, `inbound`, `outbound` or `both`.
+    seed : int
+        The number that the traffic was made from.
+    event : str
+        The PMU event that the recording names.
+    config : int
+        The same as a number.
+    records : int
+        Number of trace records, one for each TLP.
+    size : int
+        Bytes of trace data.
+    streams : tuple of GeneratedStream
+        The AUX streams, in order.
+    duration : float
+        Duration of the trace in seconds.
+    """
+
+    file: str
+    profile: str
+    format: str
+    pattern: str
+    direction: str
+    seed: int
+    event: str
+    config: int
+    records: int
+    size: int
+    streams: tuple[GeneratedStream, ...]
+    duration: float
 
 
 class GeneratedRecording:
@@ -126,14 +183,14 @@ class GeneratedRecording:
             raise UsageError(f"--payload-size: {wanted.payload} bytes, less than {SMALLEST_PAYLOAD}", code="bad-size")
         self._payload = wanted.payload // self._record_size * self._record_size
         self.streams = tuple(self._dealt_out(wanted.size // self._record_size))
-        self.records = sum(stream.count for stream in self.streams)
+        self.records = sum(stream.records for stream in self.streams)
         self.size = self.records * self._record_size
         self.duration = self._records.time_at(self.records - 1)
         self.event = writer.Event(built.event, PMU_TYPE, built.config, tuple(stream.cpu for stream in self.streams))
         self._private = (PMU_TYPE, pattern) if pattern else (PMU_TYPE,)
         self.progress = Progress(total=self.size)
 
-    def _dealt_out(self, records: int) -> Iterator[Stream]:
+    def _dealt_out(self, records: int) -> Iterator[GeneratedStream]:
         """Divide records among the streams.
 
         All streams but the last one end with a full buffer, as they do when the AUX area is full; then another CPU records. The last one
@@ -143,10 +200,10 @@ class GeneratedRecording:
         share = records // self._wanted.streams
         share = share // per_buffer * per_buffer or share
         for cpu in range(self._wanted.streams - 1):
-            yield Stream(cpu, cpu * share, share)
+            yield GeneratedStream(cpu, share, cpu * share)
         first = (self._wanted.streams - 1) * share
         count = records - first
-        yield Stream(self._wanted.streams - 1, first, count - (count % per_buffer == 0))
+        yield GeneratedStream(self._wanted.streams - 1, count - (count % per_buffer == 0), first)
 
     def write(self, file: IO[bytes]) -> None:
         """Write the recording, in bounded memory."""
@@ -166,7 +223,7 @@ class GeneratedRecording:
             config=self.event.config,
             records=self.records,
             size=self.size,
-            streams=tuple(GeneratedStream(stream.cpu, stream.count) for stream in self.streams),
+            streams=self.streams,
             duration=self.duration / 1e9,
         )
 
@@ -188,7 +245,7 @@ class GeneratedRecording:
         yield writer.beginning(event, HISI_PTT, self._private)
         yield writer.comm(event, "load", BEGIN)
         for stream in self.streams:
-            announced, size = 0, stream.count * record_size
+            announced, size = 0, stream.records * record_size
             for start in range(0, size, self._payload):
                 end = min(start + self._payload, size)
                 while announced < end:

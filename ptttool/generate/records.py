@@ -61,14 +61,15 @@ class Records:
         sent = _simulate(profile, seed, v1=pattern == 1)
         self._period = int(sent[-1].time + PAUSE) // TICK
         sent = [one for one in sent if flow is None or _is_traced(one, flow)]
-        words = np.array([one.tlp for one in sent], dtype=np.uint32).reshape(-1, 11)
+        words = np.array([one.tlp for one in sent], dtype=np.uint32).reshape(-1, 10)
         header = words[:, 1:5]
         if pattern == 1:
-            header[:, 2:] |= words[:, 9:]
+            header[:, 2:] |= words[:, 8:]
         self._base = _records(header, words[:, 5], eight_dw)
         self._vary = np.zeros_like(self._base)
         first = 3 if eight_dw else 1
-        self._vary[:, first : first + 3] = words[:, 6:9]
+        self._vary[:, first : first + 2] = [(one.vary1, one.vary2) for one in sent]
+        self._vary[:, first + 1 : first + 3] |= words[:, 6:8]
         self._ticks = (np.array([one.time for one in sent]) // TICK).astype(np.uint32)
 
     @property

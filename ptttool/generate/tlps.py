@@ -12,7 +12,7 @@ from typing import NamedTuple
 MRD, MRDLK, MWR, IORD, IOWR, DMWR = 0x00, 0x01, 0x40, 0x02, 0x42, 0x5B
 CFGRD0, CFGWR0, CFGRD1, CFGWR1, TCFGRD = 0x04, 0x44, 0x05, 0x45, 0x1B
 CPL, CPLD, CPLLK, CPLDLK = 0x0A, 0x4A, 0x0B, 0x4B
-FETCH_ADD, SWAP, CAS = 0x4C, 0x4D, 0x4E
+ATOMICS = FETCH_ADD, SWAP, CAS = 0x4C, 0x4D, 0x4E
 MSG, MSGD = 0x30, 0x70
 _FOUR_WORDS, _DATA = 0x20, 0x40
 
@@ -45,8 +45,8 @@ class Tlp(NamedTuple):
         The header DWs.
     prefix : int
         The TLP prefix; 0: no prefix.
-    vary1, vary2, vary3 : int
-        Bits of DW 1 to DW 3 that copies of the TLP may change.
+    vary2, vary3 : int
+        Bits of the address, in DW 2 and DW 3, that copies of the TLP may change.
     spare2, spare3 : int
         Bits that pattern v1 adds to DW 2 and DW 3.
     """
@@ -57,7 +57,6 @@ class Tlp(NamedTuple):
     dw2: int
     dw3: int
     prefix: int = 0
-    vary1: int = 0
     vary2: int = 0
     vary3: int = 0
     spare2: int = 0
@@ -106,7 +105,6 @@ def request(
     steering: tuple[int, int] | None = None,
     prefix: int = 0,
     vary: int = 0,
-    vary_tag: int = 0,
 ) -> Tlp:
     """Make a memory or I/O request, with four DWs if the address needs them.
 
@@ -117,7 +115,7 @@ def request(
     requester, tag : int
         Requester ID and tag.
     address, size : int
-        Address of the first byte, and number of bytes.
+        Address of the first byte, and number of bytes; of an atomic request those of one operand. A CAS carries two.
     attr, tc : int
         Attr and Traffic Class.
     more : int
@@ -126,34 +124,14 @@ def request(
         Processing Hint and Steering Tag. The Steering Tag replaces the tag of a write or the byte enables of a read.
     prefix : int
         The TLP prefix; 0: no prefix.
-    vary, vary_tag : int
-        Bits of the address and of the tag that copies may change.
+    vary : int
+        Bits of the address that copies may change.
     """
-    length, first, last = enables(address, size)
-    return _addressed(code, requester, tag, address, length, last << 4 | first, attr, tc, more, steering, prefix, vary, vary_tag)
-
-
-def atomic(code: int, requester: int, tag: int, address: int, operand: int, *, vary: int = 0, vary_tag: int = 0) -> Tlp:
-    """Make an atomic request on `operand` bytes; a CAS carries two operands. Its byte enables are reserved."""
-    length = operand // 4 * (2 if code == CAS else 1)
-    return _addressed(code, requester, tag, address, length, 0, 0, 0, 0, None, 0, vary, vary_tag)
-
-
-def _addressed(
-    code: int,
-    requester: int,
-    tag: int,
-    address: int,
-    length: int,
-    enabled: int,
-    attr: int,
-    tc: int,
-    more: int,
-    steering: tuple[int, int] | None,
-    prefix: int,
-    vary: int,
-    vary_tag: int,
-) -> Tlp:
+    if code in ATOMICS:
+        length, enabled = size // 4 * (2 if code == CAS else 1), 0
+    else:
+        length, first, last = enables(address, size)
+        enabled = last << 4 | first
     dw0 = _word0(code, length, tag, attr, tc) | more
     low, number = address & 0xFFFF_FFFC, tag & 0xFF
     if steering is not None:
@@ -167,8 +145,8 @@ def _addressed(
     carried = 4 * length if code & _DATA else 0
     if address >> 32:
         spare = SEGMENT << 23 | tag >> 10 << 16
-        return Tlp(16 + carried, dw0 | _FOUR_WORDS << 24, dw1, address >> 32, low, prefix, vary_tag << 8, 0, vary, spare, 0)
-    return Tlp(12 + carried, dw0, dw1, low, 0, prefix, vary_tag << 8, vary, 0, 0, SEGMENT << 24 | tag >> 10)
+        return Tlp(16 + carried, dw0 | _FOUR_WORDS << 24, dw1, address >> 32, low, prefix, vary3=vary, spare2=spare)
+    return Tlp(12 + carried, dw0, dw1, low, 0, prefix, vary2=vary, spare3=SEGMENT << 24 | tag >> 10)
 
 
 def completion(
@@ -183,39 +161,36 @@ def completion(
     status: int = SUCCESS,
     attr: int = 0,
     tc: int = 0,
-    vary_tag: int = 0,
 ) -> Tlp:
     """Make a completion with `size` bytes of the request, of which `byte_count` bytes remain with these (section 2.2.9)."""
     length = -(-((lower_address & 3) + size) // 4) if code & _DATA else 0
     dw1 = completer << 16 | status << 13 | byte_count & 0xFFF
     dw2 = requester << 16 | (tag & 0xFF) << 8 | lower_address & 0x7F
     spare = SEGMENT << 24 | SEGMENT << 16 | 1 << 15 | tag >> 10
-    return Tlp(12 + 4 * length, _word0(code, length, tag, attr, tc), dw1, dw2, 0, 0, 0, vary_tag << 8, 0, 0, spare)
+    return Tlp(12 + 4 * length, _word0(code, length, tag, attr, tc), dw1, dw2, 0, spare3=spare)
 
 
 def read_completions(
-    completer: int, requester: int, tag: int, address: int, size: int, limit: int, *, attr: int = 0, tc: int = 0, vary_tag: int = 0
+    completer: int, requester: int, tag: int, address: int, size: int, limit: int, *, attr: int = 0, tc: int = 0
 ) -> list[Tlp]:
     """Make the completions of a read, split at multiples of `limit`, a multiple of the Read Completion Boundary (section 2.3.1.1)."""
     if not size:  # the completion of a flush carries one DW
-        return [completion(CPLD, completer, requester, tag, size=1, byte_count=1, attr=attr, tc=tc, vary_tag=vary_tag)]
+        return [completion(CPLD, completer, requester, tag, size=1, byte_count=1, attr=attr, tc=tc)]
     answers = []
     while size:
         part = min(size, limit - address % limit)
         low = address & 0x7F
-        answers.append(
-            completion(CPLD, completer, requester, tag, size=part, byte_count=size, lower_address=low, attr=attr, tc=tc, vary_tag=vary_tag)
-        )
+        answers.append(completion(CPLD, completer, requester, tag, size=part, byte_count=size, lower_address=low, attr=attr, tc=tc))
         address, size = address + part, size - part
     return answers
 
 
-def configuration(code: int, requester: int, tag: int, destination: int, register: int, *, enabled: int = 0xF, vary_tag: int = 0) -> Tlp:
+def configuration(code: int, requester: int, tag: int, destination: int, register: int, *, enabled: int = 0xF) -> Tlp:
     """Make a configuration request for the DW at byte `register`, a multiple of 4."""
     dw1 = requester << 16 | (tag & 0xFF) << 8 | enabled
     spare = SEGMENT << 23 | 1 << 22 | tag >> 10 << 16
     dw2 = destination << 16 | register & 0xFFC
-    return Tlp(16 if code & _DATA else 12, _word0(code, 1, tag, 0, 0), dw1, dw2, 0, 0, vary_tag << 8, 0, 0, 0, spare)
+    return Tlp(16 if code & _DATA else 12, _word0(code, 1, tag, 0, 0), dw1, dw2, 0, spare3=spare)
 
 
 def message(number: int, routing: int, requester: int, *, dw2: int = 0, dw3: int = 0, data_words: int = 0) -> Tlp:

@@ -88,7 +88,7 @@ def test_aux_events_come_when_their_last_record_was_made(tmp_path: Path) -> None
 def test_several_streams(tmp_path: Path) -> None:
     """Each but the last one ends as an AUX area without room leaves it; the records go on from one to the next."""
     path, recording = made(tmp_path, Wanted("nvme", "8dw", 14 * MIB, streams=3))
-    assert [stream.count * 32 for stream in recording.streams] == [4 * MIB, 4 * MIB, 6 * MIB]
+    assert [stream.records * 32 for stream in recording.streams] == [4 * MIB, 4 * MIB, 6 * MIB]
     with Read(path) as trace:
         frames = list(trace.frames(("time", "cpu", "offset")))
         assert {finding.code for finding in signs_of_loss(trace.contents)} == {"hole"}

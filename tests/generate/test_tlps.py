@@ -81,5 +81,5 @@ def test_the_completions_of_a_read_make_up_the_whole(address: int, size: int) ->
 def test_messages_and_atomics() -> None:
     message = decoded(tlps.message(0x50, tlps.LOCAL, 0x0080, data_words=1))
     assert (message["kind"], message["message"], message["routing"], message["payload_bytes"]) == ("MsgD", 0x50, 4, 4)
-    compare = decoded(tlps.atomic(tlps.CAS, 0x0100, 1, 0x2_0000_0010, 8))
+    compare = decoded(tlps.request(tlps.CAS, 0x0100, 1, 0x2_0000_0010, 8))
     assert (compare["kind"], compare["length_dw"], compare["address"]) == ("CAS", 4, 0x2_0000_0010)

@@ -199,7 +199,7 @@ def _request(draw: st.DrawFn, open_: list[_Open]) -> tlps.Tlp:
     if kind == 5:
         code, operand = draw(st.sampled_from((tlps.FETCH_ADD, tlps.SWAP, tlps.CAS))), draw(st.sampled_from((4, 8)))
         open_.append(_Open(requester, tag, 0, operand, code, operand))
-        return tlps.atomic(code, requester, tag, address & ~7, operand)
+        return tlps.request(code, requester, tag, address & ~7, operand)
     if kind == 6:
         open_.append(_Open(requester, tag, 0, 0, tlps.DMWR))
         return tlps.request(tlps.DMWR, requester, tag, address, draw(st.integers(0, 64)))

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +38,7 @@ __all__ = ["I64", "NO_BYTES", "U8", "U64", "Array", "Bool", "Elements", "FieldPa
 _STRICT_REASONS = [REASON_CODES[name] for name in ("bad_packet", "bad_image", "not_followed")]
 
 
-@dataclass(frozen=True)
-class FieldPart:
+class FieldPart(NamedTuple):
     """Values of one field for some elements.
 
     Parameters
@@ -188,12 +186,7 @@ class Elements:
         return Strings(whole.data, start, length)
 
     def batch(
-        self,
-        schema: Schema,
-        *,
-        names: Sequence[str] | None = None,
-        cpu: int | Array | None = None,
-        file: str | Texts | None = None,
+        self, schema: Schema, *, names: Sequence[str] | None = None, cpu: int | Array | None = None, file: str | None = None
     ) -> Batch:
         """Return the elements as rows of a table; arrays are shared where possible.
 
@@ -205,8 +198,8 @@ class Elements:
             The columns that are wanted; by default all.
         cpu : int, ndarray of int32 or None
             CPU of all elements or of each (-1 for none).
-        file : str, Texts or None
-            Name of the recording of all elements or of each.
+        file : str or None
+            Name of the recording.
 
         Returns
         -------
@@ -214,8 +207,41 @@ class Elements:
             Fields that elements have in the same rows share their `rows` array.
         """
         chosen = schema if names is None else schema.select(names)
-        columns = _Columns(self, cpu, file)
-        return Batch(chosen, len(self), {column.name: columns.values(column) for column in chosen})
+        rows = _Rows(len(self))
+        return Batch(chosen, len(self), {column.name: self._values(column, rows, cpu, file) for column in chosen})
+
+    def _values(self, column: Column, rows: _Rows, cpu: int | Array | None, file: str | None) -> Values:
+        """Return one column of a table."""
+        match column.name:
+            case "index" | "size" | "kind" | "raw":
+                return Values(getattr(self, column.name))
+            case "file":
+                return ABSENT if file is None else Values(Texts(np.zeros(len(self), dtype=np.uint8), (file,)))
+            case "cpu":
+                if cpu is None:
+                    return ABSENT
+                cpus = np.full(len(self), cpu, dtype=np.int32) if isinstance(cpu, int) else cpu
+                return _where(cpus, cpus >= 0)
+            case "channel":
+                return _where(self.channel, self.channel >= 0)
+            case "timestamp":
+                return _where(self.timestamp, self.timed)
+            case "protocol":
+                return Values(Texts(self.protocol, self.protocols))
+            case "flags":
+                odd = np.flatnonzero(self.flags)
+                return Values(Texts((self.flags[odd] - 1).astype(np.uint8), FLAG_NAMES[1:]), None, odd) if len(odd) else ABSENT
+        parts = self.parts.get(column.name)
+        if not parts:
+            return ABSENT
+        if column.dtype not in (DType.BYTES, DType.TEXT):
+            return rows.values([(part.rows, _cast(part.values, column.dtype)) for part in parts])
+        if len(parts) == 1 and parts[0].rows is not None and rows.ascends(parts[0].rows):
+            strings = parts[0].values
+            assert isinstance(strings, Strings)
+            if not (strings.start < 0).any():
+                return Values(strings, None, parts[0].rows)
+        return Values(self.strings(column.name))
 
     def take(self, rows: Array) -> Elements:
         """Return some elements, in the order of `rows` (positions, each once) or those where a mask is true."""
@@ -260,21 +286,34 @@ class Elements:
             return several[0] if several else Elements.empty()
         index = np.concatenate([each.index for each in several])
         order = np.argsort(index, kind="stable") if by_index and (index[1:] < index[:-1]).any() else None
-        whole = _joined_arrays(several, index, order)
-        whole.parts = _joined_parts(several, order)
-        return whole
+        position: I64 | None = None  # of each element among the sorted ones
+        if order is not None:
+            position = np.empty(len(order), dtype=np.int64)
+            position[order] = np.arange(len(order))
 
-    def moved_parts(self, by: int, position: I64 | None) -> dict[str, list[FieldPart]]:
-        """Return the fields with other rows: each plus `by`, looked up in `position` if there is one."""
-        moves: dict[int, I64] = {}  # fields of one group of elements share their rows
-        found: dict[str, list[FieldPart]] = {}
-        for name, parts in self.parts.items():
-            for part in parts:
-                if id(part.rows) not in moves:
-                    rows = np.arange(by, by + len(self)) if part.rows is None else part.rows + by
-                    moves[id(part.rows)] = rows if position is None else position[rows]
-                found.setdefault(name, []).append(FieldPart(moves[id(part.rows)], part.values))
-        return found
+        def sorted_(whole: Any) -> Any:
+            return whole if order is None else whole[order]
+
+        names = ("size", "kind", "channel", "flags", "timestamp", "timed")
+        arrays = {name: sorted_(np.concatenate([getattr(each, name) for each in several])) for name in names}
+        raw = Strings.join([each.raw for each in several])
+        whole = Elements("", sorted_(index), **arrays, raw=raw if order is None else raw.take(order))
+        whole.protocols = tuple(dict.fromkeys(name for each in several for name in each.protocols))
+        codes = {name: code for code, name in enumerate(whole.protocols)}
+        whole.protocol = sorted_(
+            np.concatenate([np.array([codes[name] for name in each.protocols], dtype=np.uint8)[each.protocol] for each in several])
+        )
+        at = 0
+        for each in several:
+            moves: dict[int, I64] = {}  # fields of one group of elements share their rows
+            for name, parts in each.parts.items():
+                for part in parts:
+                    if id(part.rows) not in moves:
+                        rows = np.arange(at, at + len(each)) if part.rows is None else part.rows + at
+                        moves[id(part.rows)] = rows if position is None else position[rows]
+                    whole.parts.setdefault(name, []).append(FieldPart(moves[id(part.rows)], part.values))
+            at += len(each)
+        return whole
 
     def first_violation(self) -> int | None:
         """Return the position of the first element that strict decoding does not accept; None where all are fine.
@@ -348,140 +387,6 @@ def _plain(values: Array | Strings, column: Column) -> list[Any]:
         return [None if each is None else each.decode() for each in found] if column.dtype == DType.TEXT else list(found)
     plain: list[Any] = values.astype(NUMPY_DTYPES[column.dtype], copy=False).tolist()
     return [column.values[code] for code in plain] if column.dtype == DType.ENUM else plain
-
-
-def _joined_arrays(several: Sequence[Elements], index: U64, order: I64 | None) -> Elements:
-    """Join what every element has; `index` is joined already, `order` sorts the result."""
-
-    def joined(array_of: Callable[[Elements], Any]) -> Any:
-        whole = np.concatenate([array_of(each) for each in several])
-        return whole if order is None else whole[order]
-
-    raw = Strings.join([each.raw for each in several])
-    whole = Elements(
-        "",
-        index if order is None else index[order],
-        joined(lambda each: each.size),
-        kind=joined(lambda each: each.kind),
-        channel=joined(lambda each: each.channel),
-        flags=joined(lambda each: each.flags),
-        timestamp=joined(lambda each: each.timestamp),
-        timed=joined(lambda each: each.timed),
-        raw=raw if order is None else raw.take(order),
-    )
-    whole.protocols = tuple(dict.fromkeys(name for each in several for name in each.protocols))
-    codes = {name: code for code, name in enumerate(whole.protocols)}
-    whole.protocol = joined(lambda each: np.array([codes[name] for name in each.protocols], dtype=np.uint8)[each.protocol])
-    return whole
-
-
-def _joined_parts(several: Sequence[Elements], order: I64 | None) -> dict[str, list[FieldPart]]:
-    """Return the fields of all elements, with the rows that they have in the whole."""
-    position = None
-    if order is not None:
-        position = np.empty(len(order), dtype=np.int64)
-        position[order] = np.arange(len(order))
-    found: dict[str, list[FieldPart]] = {}
-    at = 0
-    for each in several:
-        for name, parts in each.moved_parts(at, position).items():
-            found.setdefault(name, []).extend(parts)
-        at += len(each)
-    return found
-
-
-class _Columns:
-    """Makes the columns of one table of elements."""
-
-    def __init__(self, elements: Elements, cpu: int | Array | None, file: str | Texts | None) -> None:
-        self._elements = elements
-        self._cpu, self._file = cpu, file
-        self._rows = _Rows(len(elements))
-
-    def values(self, column: Column) -> Values:
-        """Return the values of one column."""
-        fixed = _FIXED.get(column.name)
-        if fixed is not None:
-            return fixed(self)
-        parts = self._elements.parts.get(column.name)
-        if not parts:
-            return ABSENT
-        if column.dtype in (DType.BYTES, DType.TEXT):
-            return self._string_values(column.name, parts)
-        return self._rows.values([(part.rows, _cast(part.values, column.dtype)) for part in parts])
-
-    def _string_values(self, name: str, parts: Sequence[FieldPart]) -> Values:
-        if len(parts) > 1 or parts[0].rows is None:
-            return Values(self._elements.strings(name))
-        (part,) = parts
-        assert isinstance(part.values, Strings)
-        if (part.values.start < 0).any() or not self._rows.ascends(part.rows):
-            return Values(self._elements.strings(name))
-        return Values(part.values, None, part.rows)
-
-    def file(self) -> Values:
-        """Return the names of the recordings."""
-        if self._file is None:
-            return ABSENT
-        if isinstance(self._file, Texts):
-            return Values(self._file)
-        return Values(Texts(np.zeros(len(self._elements), dtype=np.uint8), (self._file,)))
-
-    def cpu(self) -> Values:
-        """Return the CPUs."""
-        if self._cpu is None:
-            return ABSENT
-        cpus = np.full(len(self._elements), self._cpu, dtype=np.int32) if isinstance(self._cpu, int) else self._cpu
-        return _where(cpus, cpus >= 0)
-
-    def flags(self) -> Values:
-        """Return the names of flags, of the few elements that have any."""
-        rows = np.flatnonzero(self._elements.flags)
-        if not len(rows):
-            return ABSENT
-        return Values(Texts((self._elements.flags[rows] - 1).astype(np.uint8), FLAG_NAMES[1:]), None, rows)
-
-    def channel(self) -> Values:
-        """Return the channels."""
-        return _where(self._elements.channel, self._elements.channel >= 0)
-
-    def timestamp(self) -> Values:
-        """Return the timestamps."""
-        return _where(self._elements.timestamp, self._elements.timed)
-
-    def protocol(self) -> Values:
-        """Return the names of the protocols."""
-        return Values(Texts(self._elements.protocol, self._elements.protocols))
-
-    def index(self) -> Values:
-        """Return the offsets of the packets."""
-        return Values(self._elements.index)
-
-    def size(self) -> Values:
-        """Return the sizes."""
-        return Values(self._elements.size)
-
-    def kind(self) -> Values:
-        """Return the codes of the kinds."""
-        return Values(self._elements.kind)
-
-    def raw(self) -> Values:
-        """Return the bytes of the packets."""
-        return Values(self._elements.raw)
-
-
-_FIXED: dict[str, Callable[[_Columns], Values]] = {
-    "file": _Columns.file,
-    "cpu": _Columns.cpu,
-    "index": _Columns.index,
-    "size": _Columns.size,
-    "channel": _Columns.channel,
-    "timestamp": _Columns.timestamp,
-    "protocol": _Columns.protocol,
-    "kind": _Columns.kind,
-    "flags": _Columns.flags,
-    "raw": _Columns.raw,
-}
 
 
 def _where(array: Array, valid: Bool) -> Values:

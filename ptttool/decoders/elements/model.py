@@ -7,9 +7,10 @@ Names of kinds are those of OpenCSD, without the prefix and in lower case. Nothi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntFlag, StrEnum
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from ptttool.errors import ExitCode, PtttoolError
 from ptttool.table.schema import Column, DType, Schema, Style
@@ -152,8 +153,7 @@ class Origin(StrEnum):
     PTTTOOL = "ptttool"
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """One kind of element. A protocol may add fields of its own.
 
     Parameters
@@ -253,8 +253,7 @@ def schema_of(fields: Iterable[Column]) -> Schema:
     return Schema((*_BEFORE, *fields, *_AFTER))
 
 
-@dataclass(frozen=True)
-class Element:
+class Element(Struct, frozen=True):
     """One element, as an object for people and tests.
 
     Parameters

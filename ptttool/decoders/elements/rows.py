@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from ptttool.decoders.decoded import Violation
 from ptttool.decoders.elements.arrays import Elements
@@ -62,8 +62,7 @@ class ElementRows:
         return None if error is None else Violation(len(good), error.index, error.reason)
 
 
-@dataclass
-class ElementFindings:
+class ElementFindings(Struct):
     """Counts of elements, and remarks on what is easily overlooked.
 
     Parameters

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ptttool.generate.functions import Host
 from ptttool.pci import PciAddress
@@ -12,8 +13,7 @@ from ptttool.registry import Registry
 Start = Callable[[Host], None]
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """A kind of traffic.
 
     Attributes
@@ -43,12 +43,10 @@ class Profile:
 PROFILES: Registry[Profile] = Registry("profile", __name__)
 
 
-def profile(
-    name: str, text: str, port: str, rate: float, *, payload: int = 256
-) -> Callable[[Callable[[Host], None]], Callable[[Host], None]]:
+def profile(name: str, text: str, port: str, rate: float, *, payload: int = 256) -> Callable[[Start], Start]:
     """Register the decorated function as the start of a profile."""
 
-    def add(start: Callable[[Host], None]) -> Callable[[Host], None]:
+    def add(start: Start) -> Start:
         PROFILES.add(name, Profile(name, text, PciAddress.parse(port), rate, start, payload))
         return start
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ptttool.generate.functions import Function, Host
 from ptttool.generate.link import Process
 from ptttool.generate.profiles import profile
@@ -65,16 +67,10 @@ class _Port:
         yield from self.complete(self.ring + 0x18000 + place * 64)
 
 
-def _receiving(port: _Port, gap: float) -> Process:
+def _again_and_again(port: _Port, packet: Callable[[], Process], gap: float) -> Process:
     while not port.function.link.closing:
         yield port.rng.expovariate(1 / gap)
-        yield from port.receive()
-
-
-def _transmitting(port: _Port, gap: float) -> Process:
-    while not port.function.link.closing:
-        yield port.rng.expovariate(1 / gap)
-        yield from port.transmit()
+        yield from packet()
 
 
 @profile("network", "a network adapter with 30 virtual functions: packets of all sizes at any address, in and out", "0000:00:11.0", 15.75)
@@ -84,5 +80,5 @@ def start(host: Host) -> None:
         port = _Port(Function(host, id), place)
         gap = 500.0 if id in PHYSICAL else host.link.rng.uniform(1000, 12_000)
         for _ in range(2):
-            host.link.start(_receiving(port, gap))
-            host.link.start(_transmitting(port, gap))
+            host.link.start(_again_and_again(port, port.receive, gap))
+            host.link.start(_again_and_again(port, port.transmit, gap))

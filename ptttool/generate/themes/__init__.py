@@ -6,7 +6,9 @@ A request and its completions, or a message and its answer, are one theme.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from ptttool.generate.functions import PAGE, Function, Host
 from ptttool.generate.link import Link, Process
@@ -17,8 +19,7 @@ LOW_BUFFERS, BUFFERS, REGISTERS = 0x7000_0000, 0x38_0000_0000, 0x80_4000_0000
 LONGEST_PAYLOAD = 4096
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(Struct, frozen=True, eq=False):
     """An endpoint of two functions, and one behind a switch."""
 
     host: Host
@@ -40,8 +41,7 @@ class Scene:
 Act = Callable[[Scene], Process]
 
 
-@dataclass(frozen=True)
-class Theme:
+class Theme(NamedTuple):
     """What is done once, and the mean time until it is done again, in nanoseconds."""
 
     act: Act

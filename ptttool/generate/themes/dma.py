@@ -36,13 +36,7 @@ def longest_write(scene: Scene) -> Process:
 @theme(6000)
 def flush(scene: Scene) -> Process:
     """Read no byte: when the completion arrives, all writes before have arrived."""
-    function, host, place = scene.endpoint, scene.host, scene.buffer()
-    vary = function.tags.vary
-    return function.ask(
-        lambda tag: tlps.request(tlps.MRD, function.id, tag, place, 0, vary=ADDRESS_BITS, vary_tag=vary),
-        lambda tag: tlps.read_completions(host.port, function.id, tag, place, 0, 64, vary_tag=vary),
-        host.delay(),
-    )
+    return scene.endpoint.read_once(scene.buffer(), 0)
 
 
 @theme(1500)
@@ -57,10 +51,10 @@ def atomics(scene: Scene) -> Process:
     function, host, rng = scene.endpoint, scene.host, scene.link.rng
     code = rng.choice((tlps.FETCH_ADD, tlps.SWAP, tlps.CAS))
     operand = rng.choice((4, 8, 16) if code == tlps.CAS else (4, 8))
-    place, vary = scene.buffer() + operand * rng.randrange(16), function.tags.vary
+    place = scene.buffer() + operand * rng.randrange(16)
     return function.ask(
-        lambda tag: tlps.atomic(code, function.id, tag, place, operand, vary=ADDRESS_BITS, vary_tag=vary),
-        lambda tag: [tlps.completion(tlps.CPLD, host.port, function.id, tag, size=operand, byte_count=operand, vary_tag=vary)],
+        lambda tag: tlps.request(code, function.id, tag, place, operand, vary=ADDRESS_BITS),
+        lambda tag: [tlps.completion(tlps.CPLD, host.port, function.id, tag, size=operand, byte_count=operand)],
         host.delay(),
     )
 
@@ -68,46 +62,26 @@ def atomics(scene: Scene) -> Process:
 @theme(4000)
 def hints(scene: Scene) -> Process:
     """Write with a Steering Tag instead of a tag, read with one instead of byte enables; at times with a TPH prefix."""
-    function, host, rng = scene.endpoint, scene.host, scene.link.rng
-    hint, steering = rng.randrange(4), rng.randrange(256)
+    function, rng = scene.endpoint, scene.link.rng
+    steering = rng.randrange(4), rng.randrange(256)
     prefix = tlps.TPH_PREFIX << 24 | rng.randrange(256) << 16 if rng.random() < 0.5 else 0
     yield function.send(
-        tlps.request(
-            tlps.MWR, function.id, 0, scene.buffer(), 64, steering=(hint, steering), prefix=prefix, attr=RELAXED, vary=ADDRESS_BITS
-        )
+        tlps.request(tlps.MWR, function.id, 0, scene.buffer(), 64, steering=steering, prefix=prefix, attr=RELAXED, vary=ADDRESS_BITS)
     )
-    place, vary = scene.buffer(), function.tags.vary
-    yield from function.ask(
-        lambda tag: tlps.request(
-            tlps.MRD, function.id, tag, place, 64, steering=(hint, steering), prefix=prefix, vary=ADDRESS_BITS, vary_tag=vary
-        ),
-        lambda tag: tlps.read_completions(host.port, function.id, tag, place, 64, 256, vary_tag=vary),
-        host.delay(),
-    )
+    yield from function.read_once(scene.buffer(), 64, steering=steering, prefix=prefix)
 
 
 @theme(4000)
 def address_spaces(scene: Scene) -> Process:
     """Read in the address space of a process (PASID)."""
-    function, host, place = scene.second, scene.host, scene.buffer()
-    prefix, vary = tlps.PASID_PREFIX << 24 | scene.link.rng.randrange(1, 1 << 10), function.tags.vary
-    return function.ask(
-        lambda tag: tlps.request(tlps.MRD, function.id, tag, place, 128, prefix=prefix, vary=ADDRESS_BITS, vary_tag=vary),
-        lambda tag: tlps.read_completions(host.port, function.id, tag, place, 128, 256, vary_tag=vary),
-        host.delay(),
-    )
+    return scene.second.read_once(scene.buffer(), 128, prefix=tlps.PASID_PREFIX << 24 | scene.link.rng.randrange(1, 1 << 10))
 
 
 @theme(7000)
 def translation(scene: Scene) -> Process:
     """Translate an address (ATS) and use it; at times the host then invalidates the translation."""
     function, host, place = scene.second, scene.host, scene.buffer()
-    vary = function.tags.vary
-    yield from function.ask(
-        lambda tag: tlps.request(tlps.MRD, function.id, tag, place, 8, more=tlps.TRANSLATION_REQUEST, vary=ADDRESS_BITS, vary_tag=vary),
-        lambda tag: tlps.read_completions(host.port, function.id, tag, place, 8, 256, vary_tag=vary),
-        host.delay(),
-    )
+    yield from function.read_once(place, 8, more=tlps.TRANSLATION_REQUEST)
     yield function.send(tlps.request(tlps.MWR, function.id, 0, place, 256, more=tlps.TRANSLATED, vary=ADDRESS_BITS))
     if scene.link.rng.random() < 0.5:
         yield host.send(tlps.message(0x01, tlps.BY_ID, host.id, dw2=function.id << 16, data_words=2))
@@ -135,20 +109,20 @@ def digest(scene: Scene) -> Process:
 def failing_read(scene: Scene) -> Process:
     """Read an unmapped address (UR), or one that fails half-way (CA)."""
     function, host = scene.endpoint, scene.host
-    unsupported, vary = scene.link.rng.random() < 0.5, function.tags.vary
+    unsupported = scene.link.rng.random() < 0.5
     place = UNMAPPED if unsupported else scene.buffer()
     status = tlps.UNSUPPORTED if unsupported else tlps.ABORT
 
     def answers(tag: int) -> list[Tlp]:
-        good = [] if unsupported else tlps.read_completions(host.port, function.id, tag, place, 512, 256, vary_tag=vary)[:1]
+        good = [] if unsupported else tlps.read_completions(host.port, function.id, tag, place, 512, 256)[:1]
         left = 512 - 256 * len(good)
         last = tlps.completion(
-            tlps.CPL, host.port, function.id, tag, status=status, byte_count=left, lower_address=(place + 512 - left) & 0x7F, vary_tag=vary
+            tlps.CPL, host.port, function.id, tag, status=status, byte_count=left, lower_address=(place + 512 - left) & 0x7F
         )
         return [*good, last]
 
     yield from function.ask(
-        lambda tag: tlps.request(tlps.MRD, function.id, tag, place, 512, vary=0 if unsupported else ADDRESS_BITS, vary_tag=vary),
+        lambda tag: tlps.request(tlps.MRD, function.id, tag, place, 512, vary=0 if unsupported else ADDRESS_BITS),
         answers,
         host.delay(),
     )

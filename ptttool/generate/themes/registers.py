@@ -32,7 +32,7 @@ def _answered(host: Host, completer: int, request: Callable[[int], Tlp], code: i
     size = 4 if code in (tlps.CPLD, tlps.CPLDLK) else 0
 
     def answers(tag: int) -> list[Tlp]:
-        return [tlps.completion(code, completer, host.id, tag, size=size, status=status, vary_tag=host.tags.vary)]
+        return [tlps.completion(code, completer, host.id, tag, size=size, status=status)]
 
     return host.ask(request, answers, host.link.rng.uniform(300, 900))
 
@@ -47,7 +47,7 @@ def input_output(scene: Scene) -> Process:
     return _answered(
         host,
         scene.endpoint.id,
-        lambda tag: tlps.request(code, host.id, tag, place, size, vary_tag=host.tags.vary),
+        lambda tag: tlps.request(code, host.id, tag, place, size),
         back,
     )
 
@@ -60,7 +60,7 @@ def _configuration(scene: Scene, codes: tuple[int, int], destination: int, *, st
     return _answered(
         host,
         destination,
-        lambda tag: tlps.configuration(code, host.id, tag, destination, register, enabled=enabled, vary_tag=host.tags.vary),
+        lambda tag: tlps.configuration(code, host.id, tag, destination, register, enabled=enabled),
         back,
         status,
     )
@@ -94,7 +94,7 @@ def trusted_configuration(scene: Scene) -> Process:
     return _answered(
         host,
         scene.endpoint.id,
-        lambda tag: tlps.configuration(tlps.TCFGRD, host.id, tag, scene.endpoint.id, 0x40, vary_tag=host.tags.vary),
+        lambda tag: tlps.configuration(tlps.TCFGRD, host.id, tag, scene.endpoint.id, 0x40),
         tlps.CPL,
         tlps.UNSUPPORTED,
     )
@@ -108,7 +108,7 @@ def locked_read(scene: Scene) -> Process:
     yield from _answered(
         host,
         scene.endpoint.id,
-        lambda tag: tlps.request(tlps.MRDLK, host.id, tag, place, 4, vary_tag=host.tags.vary),
+        lambda tag: tlps.request(tlps.MRDLK, host.id, tag, place, 4),
         tlps.CPLDLK if good else tlps.CPLLK,
         tlps.SUCCESS if good else tlps.UNSUPPORTED,
     )
@@ -123,7 +123,7 @@ def deferrable_write(scene: Scene) -> Process:
     return _answered(
         host,
         scene.endpoint.id,
-        lambda tag: tlps.request(tlps.DMWR, host.id, tag, place, 64, vary_tag=host.tags.vary),
+        lambda tag: tlps.request(tlps.DMWR, host.id, tag, place, 64),
         tlps.CPL,
         tlps.SUCCESS if scene.link.rng.random() < 0.8 else tlps.RETRY,
     )
