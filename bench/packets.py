@@ -20,7 +20,7 @@ from rich.table import Table
 from bench.commands import MIB, Command, Measurement, run
 from bench.inputs import PTTTOOL
 from ptttool.cli.terminal.talk import console
-from ptttool.decoders.riscv.encap.framing import StreamFormat
+from ptttool.decoders.riscv.encap.framing import EncapSettings
 from tests.decoders.coresight.frames import frames
 from tests.decoders.etmv2.encoder import Encoder
 from tests.decoders.riscv.encap_encoder import normal
@@ -124,7 +124,7 @@ def _etrace() -> bytes:
             bits = 8
             while not -(1 << bits - 1) <= value < 1 << bits - 1:
                 bits += 8
-        data += normal(StreamFormat(), value & (1 << bits) - 1, bits, flow=2)
+        data += normal(EncapSettings(), value & (1 << bits) - 1, bits, flow=2)
         count += 1
     return bytes(data)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.decoders.contract import Buffer, Decoder
 from ptttool.decoders.elements.arrays import Elements, Strings
@@ -99,6 +100,31 @@ class ByteDecoder(Decoder):
             found.append(truncated(self.protocol, self._offsets.of(0), tail))
         self._next = None
         return found
+
+
+class Run(Struct):
+    """Adjacent bytes that make one element when they end.
+
+    Parameters
+    ----------
+    index : int
+        Offset of the first byte; -1 until it is there.
+    what : str
+        What they are; of skipped bytes the reason, one of :data:`~.elements.model.REASONS`.
+    size : int
+        Number of bytes so far.
+    """
+
+    index: int
+    what: str
+    size: int = 0
+
+
+def skipped(protocol: str, run: Run | None) -> Elements:
+    """Return the no_sync element of a run of skipped bytes; at the beginning of a stream, no byte is no element."""
+    if run is None or run.index < 0 or (run.what == "init" and not run.size):
+        return Elements.empty(protocol)
+    return no_sync(protocol, run.index, run.size, run.what)
 
 
 def no_sync(protocol: str, offset: int, size: int, reason: str) -> Elements:

@@ -21,13 +21,13 @@ from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.summary import TlpSummary
 from ptttool.api import recording as api
 from ptttool.cli.main import main
-from ptttool.decoders.riscv.encap.framing import StreamFormat
+from ptttool.decoders.riscv.encap.framing import EncapSettings
 from tests.decoders.riscv.encap_encoder import normal
 from tests.support import captures
 from tests.support.recordings import build_perfdata, words_8dw
 
 TLPS = captures.FOLDER / "6.12" / "m-8dw-port10-type7-dir2.data"
-FORM = StreamFormat(srcid_bits=6, type_bits=2)
+FORM = EncapSettings(srcid_bits=6, type_bits=2)
 EXAMPLE = bytes.fromhex("06813204000002")
 
 

@@ -13,14 +13,14 @@ import polars as pl
 import pytest
 
 from ptttool.cli.main import main
-from ptttool.decoders.riscv.encap.framing import StreamFormat
+from ptttool.decoders.riscv.encap.framing import EncapSettings
 from tests import ROOT
 from tests.decoders.coresight.frames import FSYNC, frames
 from tests.decoders.riscv.encap_encoder import normal, synchronisation
 from tests.support.recordings import auxtrace_info, build_perfdata
 from tests.toys import toy_protocol as toy
 
-FORM = StreamFormat(srcid_bits=6, type_bits=2)
+FORM = EncapSettings(srcid_bits=6, type_bits=2)
 # The first example of the E-Trace specification's chapter 13: source 1, type 2.
 EXAMPLE = bytes.fromhex("06813204000002")
 PARAMETERS = ["--protocol", "riscv-encap", "-p", "srcid_bits=6", "-p", "type_bits=2"]
@@ -139,7 +139,7 @@ def test_protocols_that_are_none_of_these(raw: Path, capsys: pytest.CaptureFixtu
 
 def test_strict_ends_at_its_offset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "trace.bin"
-    path.write_bytes(b"\x01\x02" * 5 + b"\x81\x00" + synchronisation(StreamFormat()) + b"\x01\x03")
+    path.write_bytes(b"\x01\x02" * 5 + b"\x81\x00" + synchronisation(EncapSettings()) + b"\x01\x03")
     assert objects(printed(capsys, ["--protocol", "riscv-encap", "--json", str(path)]))[-1]["flags"] == "resynced"
     assert main(["decode", "--protocol", "riscv-encap", "--strict", "--json", str(path)]) == 6
     found = objects(capsys.readouterr().out)
@@ -261,7 +261,7 @@ def test_perf_data_from_standard_input(tmp_path: Path) -> None:
 def test_a_big_stream_is_the_same_in_pieces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """More than is fed at a time, cut inside packets."""
     path = tmp_path / "trace.bin"
-    packet = normal(StreamFormat(), 0x123456, 24)
+    packet = normal(EncapSettings(), 0x123456, 24)
     path.write_bytes(b"\x01\xff" + packet * (300_000 // len(packet)))
     target = tmp_path / "out.parquet"
     assert main(["decode", "--protocol", "riscv-encap", "-o", str(target), str(path)]) == 0

@@ -9,7 +9,7 @@ clear is data, and its bit 0 is the bit in byte 15. Odd bytes are data.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ _LOW_BITS: U64 = np.array(
 _ONES: U64 = np.array([0x0101_0101_0101_0101, 0x0001_0101_0101_0101], dtype=np.uint64)
 
 
-@dataclass(frozen=True)
-class Deformatted:
+class Deformatted(NamedTuple):
     """The contents of frames.
 
     Parameters

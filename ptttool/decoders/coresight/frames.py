@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptttool.decoders.byte_decoder import ByteDecoder, no_sync, truncated
+from ptttool.decoders.byte_decoder import ByteDecoder, Run, no_sync, skipped, truncated
 from ptttool.decoders.contract import Carries, ChannelDecoders, Decoder, FramingProtocol, StreamContext, register
 from ptttool.decoders.coresight.deformat import FRAME, NO_ID, Deformatted, deformat
 from ptttool.decoders.coresight.sync import FrameFinder, PartKind
@@ -30,15 +30,6 @@ _PACKET = {name: number for number, name in enumerate(PACKETS)}
 _BARRIER = np.uint64(0x7FFF_FFFF_7FFF_FFFF)
 
 
-@dataclass
-class _Run:
-    """Bytes that make one element when they end; `index` is -1 until the first of them is there."""
-
-    index: int
-    size: int
-    what: str
-
-
 class CoresightFrames(ByteDecoder):
     """Decodes frames: into the raw bytes of each source, or with a decoder for each source.
 
@@ -57,14 +48,14 @@ class CoresightFrames(ByteDecoder):
         self._fed: set[int] = set()
         self._finder = FrameFinder() if stream else None
         self._current = NO_ID
-        self._sync: _Run | None = None
-        self._lost: _Run | None = _Run(-1, 0, "init")
-        self._overhead = _Run(-1, 0, "framing")  # bytes of frames that are not data, where sources have decoders
+        self._sync: Run | None = None
+        self._lost: Run | None = Run(-1, "init")
+        self._overhead = Run(-1, "framing")  # bytes of frames that are not data, where sources have decoders
 
     def restart(self, reason: str, offset: int) -> Elements:
         """Forget the ID in effect, and reset the decoders of all sources."""
         self._current = NO_ID
-        self._lost = _Run(offset if reason == "discontinuity" else -1, 0, reason)
+        self._lost = Run(offset if reason == "discontinuity" else -1, reason)
         # A source without bytes since the last reset has nothing to forget: a stream may have many resets and sources.
         several = [_of_channel(self._decoders[number].reset(reason, offset), number) for number in sorted(self._fed)]
         self._fed.clear()
@@ -96,8 +87,8 @@ class CoresightFrames(ByteDecoder):
             if len(data):
                 several.append(truncated(NAME, int(index[0]), data.tobytes()))
         if self._overhead.size:
-            several.append(_runs("framing", np.array([self._overhead.index]), np.array([self._overhead.size])))
-        self._overhead = _Run(-1, 0, "framing")
+            several.append(_of_run(self._overhead))
+        self._overhead = Run(-1, "framing")
         return Elements.join(several, by_index=True)
 
     def scan(self, data: bytes, offsets: Offsets, last: bool) -> tuple[Elements, int]:
@@ -203,26 +194,28 @@ class CoresightFrames(ByteDecoder):
             size[0] += run.size
         else:
             several.append(self._end_sync())
-        self._sync = _Run(int(starts[-1]), int(size[-1]), what)
+        self._sync = Run(int(starts[-1]), what, int(size[-1]))
         if len(starts) > 1:
             several.append(_runs(what, starts[:-1], size[:-1]))
         return several
 
     def _end_sync(self) -> Elements:
         run, self._sync = self._sync, None
-        return Elements.empty(NAME) if run is None else _runs(run.what, np.array([run.index]), np.array([run.size]))
+        return Elements.empty(NAME) if run is None else _of_run(run)
 
     def _end_lost(self) -> Elements:
         run, self._lost = self._lost, None
-        if run is None or run.index < 0 or not (run.size or run.what == "discontinuity"):
-            return Elements.empty(NAME)
-        return no_sync(NAME, run.index, run.size, run.what)
+        return skipped(NAME, run)
 
 
 def _runs(what: str, index: Array, size: Array) -> Elements:
     elements = Elements(NAME, index.astype(np.uint64), size.astype(np.uint64))
     elements.put("packet", _PACKET[what])
     return elements
+
+
+def _of_run(run: Run) -> Elements:
+    return _runs(run.what, np.array([run.index]), np.array([run.size]))
 
 
 def _of_channel(elements: Elements, number: int) -> Elements:

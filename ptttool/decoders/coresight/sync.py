@@ -6,10 +6,10 @@ a frame, and these bytes are never anything else; a halfword synchronisation, FF
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct, field
 
 from ptttool.decoders.coresight.deformat import FRAME
 from ptttool.decoders.elements.arrays import U8, U64, Array
@@ -31,8 +31,7 @@ class PartKind(StrEnum):
     HSYNC = "hsync"
 
 
-@dataclass(frozen=True)
-class SyncedPart:
+class SyncedPart(Struct, frozen=True, eq=False):
     """A part of the stream.
 
     Parameters

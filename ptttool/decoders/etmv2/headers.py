@@ -33,7 +33,7 @@ CONTINUES = 0x80  # in an address byte: another follows; in a header (C): anothe
 FIRST_TRANSFER = 0x20  # A
 LONGEST_ADDRESS = 5
 # Size of the value, by SS.
-VALUE_BYTES = (0, 1, 2, 4)
+VALUE_BYTES = np.array([0, 1, 2, 4])
 # Bytes behind the data that lengths may read; they do not end an address.
 MARGIN = b"\xff" * 16
 
@@ -69,35 +69,12 @@ class Etmv2Settings(Settings):
     )
 
 
-@dataclass(frozen=True)
-class ControlFormat:
-    """What the trace unit's control register (ETMCR) says and the trace does not; fields are those of :class:`Etmv2Settings`."""
-
-    data_addr: bool
-    data_value: bool
-    contextid_bytes: int
-
-    @classmethod
-    def of(cls, settings: Etmv2Settings) -> ControlFormat:
-        """Make it of the parameters."""
-        return cls(settings.data_addr, settings.data_value, int(settings.contextid_bytes))
-
-    def value_bytes(self, header: int) -> int:
-        """Return the size in bytes of the value that a packet with this header has."""
-        packet = PACKET_OF[header]
-        return VALUE_BYTES[header >> 2 & 3] if packet == LOAD_MISS_DATA or (packet == DATA and self.data_value) else 0
-
-    def has_address(self, header: int) -> bool:
-        """Whether data address bytes follow the header."""
-        return bool(self.data_addr and header & FIRST_TRANSFER and PACKET_OF[header] in (DATA, LOAD_MISS))
-
-
 class Lengths:
     """Lengths of packets, for every byte as if a packet began there.
 
     Parameters
     ----------
-    form : ControlFormat
+    settings : Etmv2Settings
         What is traced.
 
     Attributes
@@ -106,11 +83,13 @@ class Lengths:
         By header: size of the value, and whether a data address follows.
     """
 
-    def __init__(self, form: ControlFormat) -> None:
-        headers = range(256)
-        self.value_bytes: U8 = np.array([form.value_bytes(header) for header in headers], dtype=np.uint8)
-        self.has_address: U8 = np.array([form.has_address(header) for header in headers], dtype=np.uint8)
-        context = np.where(PACKET_OF == CONTEXT_ID, form.contextid_bytes, 0).astype(np.uint8)
+    def __init__(self, settings: Etmv2Settings) -> None:
+        headers = np.arange(256)
+        has_value = (PACKET_OF == LOAD_MISS_DATA) | (settings.data_value & (PACKET_OF == DATA))
+        self.value_bytes: U8 = np.where(has_value, VALUE_BYTES[headers >> 2 & 3], 0).astype(np.uint8)
+        is_first = (headers & FIRST_TRANSFER != 0) & np.isin(PACKET_OF, (DATA, LOAD_MISS))
+        self.has_address: U8 = (settings.data_addr & is_first).astype(np.uint8)
+        context = np.where(PACKET_OF == CONTEXT_ID, int(settings.contextid_bytes), 0).astype(np.uint8)
         # A branch address has no header: its first byte is part of the address.
         self._fixed = (np.where(PACKET_OF == BRANCH, 0, 1).astype(np.uint8) + self.value_bytes + context).tobytes()
         self._branch = (PACKET_OF == BRANCH).astype(np.uint8).tobytes()

@@ -8,13 +8,12 @@ bytes alone do not. So decoding begins where the caller says, and after a reserv
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from ptttool.decoders.byte_decoder import ByteDecoder, no_sync, truncated
+from ptttool.decoders.byte_decoder import ByteDecoder, Run, no_sync, truncated
 from ptttool.decoders.contract import ByteProtocol, StreamContext, register
 from ptttool.decoders.elements.arrays import I64, U8, U64, Array, Bool, Elements, Strings
 from ptttool.decoders.elements.model import ADDR, CUSTOM, PE_CONTEXT, Flags, column, common
@@ -32,7 +31,6 @@ from ptttool.decoders.etmv2.headers import (
     PACKETS,
     RESERVED,
     SHIFTS,
-    ControlFormat,
     Etmv2Settings,
     Lengths,
     packet_starts,
@@ -95,55 +93,31 @@ class Compressed:
         return found, known
 
 
-@dataclass
-class _State:
-    """What packets build on.
-
-    Parameters
-    ----------
-    group : int or None
-        Offset of the first packet of a cycle that goes on.
-    misses : dict
-        Offset and address of the load miss that waits for its data, by tag.
-    """
-
-    branch: Compressed = field(default_factory=lambda: Compressed(marker=1))
-    data: Compressed = field(default_factory=Compressed)
-    group: int | None = None
-    misses: dict[int, tuple[int, int | None]] = field(default_factory=dict)
-
-
-@dataclass
-class _Lost:
-    """Bytes after a reserved header; `index` is the offset of the first."""
-
-    index: int
-    size: int = 0
-
-
 class Etmv2(ByteDecoder):
     """Decodes ETMv2 packets.
 
     Parameters
     ----------
-    form : ControlFormat
-        What is traced.
-    isa : str or None
-        Instruction set that branches lead to.
-    begins : iterable of int
-        Offsets at which a packet begins; packets behind such an offset do not build on those before.
+    settings : Etmv2Settings
+        What is traced. Packets behind an offset of `sync_at` do not build on those before.
     """
 
-    def __init__(self, form: ControlFormat, *, isa: str | None = None, begins: Iterable[int] = ()) -> None:
+    def __init__(self, settings: Etmv2Settings) -> None:
         super().__init__(NAME)
-        self._lengths = Lengths(form)
-        self._form = form
-        self._shift = None if isa is None else np.uint64(SHIFTS[isa])
-        self._begins: Sequence[int] = sorted(set(begins))
+        self._lengths = Lengths(settings)
+        self._data_value, self._context_bytes = settings.data_value, int(settings.contextid_bytes)
+        self._shift = None if settings.isa is None else np.uint64(SHIFTS[settings.isa])
+        self._begins: Sequence[int] = sorted(set(settings.sync_at or ()))
         self._seen = -1  # offset up to which begins were looked up
-        self._state = _State()
-        self._lost: _Lost | None = None
+        self._lost: Run | None = None  # bytes after a reserved header
         self._fresh = False  # the next packet is the first after skipped bytes
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what packets build on."""
+        self._branch, self._data = Compressed(marker=1), Compressed()
+        self._group: int | None = None  # offset of the first packet of a cycle that goes on
+        self._misses: dict[int, tuple[int, int | None]] = {}  # by tag: offset and address of the load miss that waits for its data
 
     def boundaries(self, offsets: Sequence[int]) -> None:
         """Take note of offsets at which a packet begins; the sequence may grow."""
@@ -151,13 +125,14 @@ class Etmv2(ByteDecoder):
 
     def restart(self, reason: str, offset: int) -> Elements:
         """Forget what packets build on."""
-        self._state, self._fresh, self._seen = _State(), False, -1
+        self._forget()
+        self._fresh, self._seen = False, -1
         return no_sync(NAME, offset, 0, reason)
 
     def flush(self) -> Elements:
         """Return the run of bytes after a reserved header."""
         run, self._lost = self._lost, None
-        return Elements.empty(NAME) if run is None or not run.size else no_sync(NAME, run.index, run.size, "bad_packet")
+        return Elements.empty(NAME) if run is None or not run.size else no_sync(NAME, run.index, run.size, run.what)
 
     def scan(self, data: bytes, offsets: Offsets, _last: bool) -> tuple[Elements, int]:
         """Decode the whole packets in some bytes."""
@@ -187,7 +162,7 @@ class Etmv2(ByteDecoder):
         several = [truncated(NAME, index, rest)] if rest else []
         self._fresh = self._lost is not None
         several.append(self.flush())
-        self._state = _State()
+        self._forget()
         return several
 
     def _packets(self, buffer: bytes, starts: I64, end: int, addresses: U8, offsets: Offsets, several: list[Elements]) -> int:
@@ -202,7 +177,7 @@ class Etmv2(ByteDecoder):
             last = int(reserved[0])
             end = int(starts[last]) + 1
             starts, headers, packet = starts[: last + 1], headers[: last + 1], packet[: last + 1]
-            self._lost = _Lost(offsets.of(0) + end)
+            self._lost = Run(offsets.of(0) + end, "bad_packet")
         sizes = np.diff(starts, append=end)
         elements = Elements(NAME, offsets.at(starts), sizes, kind=_KINDS[packet], raw=Strings(values, starts, sizes))
         elements.put("packet", packet)
@@ -211,8 +186,8 @@ class Etmv2(ByteDecoder):
         self._put_branches(elements, np.flatnonzero(packet == BRANCH), words, starts, addresses)
         self._put_data(elements, packet, headers, words, starts, addresses)
         contexts = np.flatnonzero(packet == CONTEXT_ID)
-        if self._form.contextid_bytes and len(contexts):
-            elements.put("context_id", words[starts[contexts] + 1] & _BYTES[self._form.contextid_bytes], contexts)
+        if self._context_bytes and len(contexts):
+            elements.put("context_id", words[starts[contexts] + 1] & _BYTES[self._context_bytes], contexts)
         if len(reserved):
             elements.flags[-1] |= np.uint32(Flags.RESERVED)
         if self._fresh:
@@ -227,10 +202,10 @@ class Etmv2(ByteDecoder):
         opens = np.ones(len(packet), dtype=np.bool_)
         opens[1:] = ~goes_on[:-1]
         first = elements.index[np.maximum.accumulate(np.where(opens, np.arange(len(packet)), 0))]
-        if self._state.group is not None:
+        if self._group is not None:
             ends = np.flatnonzero(~goes_on)
-            first[: int(ends[0]) + 1 if len(ends) else None] = self._state.group
-        self._state.group = int(first[-1]) if goes_on[-1] else None
+            first[: int(ends[0]) + 1 if len(ends) else None] = self._group
+        self._group = int(first[-1]) if goes_on[-1] else None
         if packet[-1] == RESERVED:  # its C is undefined
             elements.put("cycle", first[:-1], np.arange(len(first) - 1))
         else:
@@ -242,7 +217,7 @@ class Etmv2(ByteDecoder):
         positions = starts[rows]
         count = addresses[positions].astype(np.int64)
         bits = _address_bits(words[positions], count) >> np.uint64(1)  # without the 1 that marks a branch address
-        whole, known = self._state.branch.whole(bits, count)
+        whole, known = self._branch.whole(bits, count)
         if self._shift is None:
             known = np.zeros_like(known)
         else:
@@ -261,7 +236,7 @@ class Etmv2(ByteDecoder):
             positions = starts[rows] + 1
             count = addresses[positions].astype(np.int64)
             bits = _address_bits(words[positions], count)
-            whole, known[rows] = self._state.data.whole(bits, count)
+            whole, known[rows] = self._data.whole(bits, count)
             address[rows] = whole & _ADDRESS
             _put_bits(elements, rows, bits, count, ~known[rows])
         rows = np.flatnonzero(miss | late)
@@ -269,7 +244,7 @@ class Etmv2(ByteDecoder):
             self._put_misses(elements, rows, miss[rows], headers[rows], address, known)
         rows = np.flatnonzero(known)
         elements.put("data_address", address[rows], rows)
-        rows = np.flatnonzero(late | data if self._form.data_value else late)
+        rows = np.flatnonzero(late | data if self._data_value else late)
         if len(rows):
             size = self._lengths.value_bytes[headers[rows]]
             # Values are at the end of their packets.
@@ -290,7 +265,7 @@ class Etmv2(ByteDecoder):
             if not len(mine):
                 continue
             misses, own = is_miss[mine], rows[mine]
-            before = self._state.misses.pop(tag, None)
+            before = self._misses.pop(tag, None)
             if before is not None and not misses[0]:
                 row, (index, held) = int(own[0]), before
                 found.append(own[:1])
@@ -304,7 +279,7 @@ class Etmv2(ByteDecoder):
             address[data], known[data] = address[miss], known[miss]
             if misses[-1]:
                 row = int(own[-1])
-                self._state.misses[tag] = int(elements.index[row]), int(address[row]) if known[row] else None
+                self._misses[tag] = int(elements.index[row]), int(address[row]) if known[row] else None
         if found:
             row_of = np.concatenate(found)
             order = np.argsort(row_of)
@@ -359,4 +334,4 @@ class Etmv2Protocol(ByteProtocol[Etmv2Settings]):
 
     def decoder(self, settings: Etmv2Settings, context: StreamContext) -> Etmv2:
         """Return a decoder for one stream."""
-        return Etmv2(ControlFormat.of(settings), isa=settings.isa, begins=settings.sync_at or ())
+        return Etmv2(settings)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +34,7 @@ _ATTRIBUTES = b".riscv.attributes"
 _LONGEST_ATTRIBUTES = 1 << 16
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """Bytes of code, from an address on."""
 
     address: int
@@ -46,8 +46,7 @@ class Segment:
         return self.address + len(self.data)
 
 
-@dataclass(frozen=True)
-class Symbols:
+class Symbols(NamedTuple):
     """Symbols in code, sorted by address.
 
     Parameters
@@ -82,16 +81,14 @@ class Symbols:
         """Return the symbol of an address: ``main+0x10``; None where no symbol is near."""
         position = int(np.searchsorted(self.addresses, np.uint64(address), side="right"))
         lowest = max(position - _NESTED, 0)
-        found = sorted((start, size, -at) for at, (start, size) in enumerate(zip(*self._near(lowest, position), strict=True), lowest))
+        near = zip(self.addresses[lowest:position].tolist(), self.sizes[lowest:position].tolist(), strict=True)
+        found = sorted((start, size, -at) for at, (start, size) in enumerate(near, lowest))
         # Functions may be nested.
         for start, size, at in reversed(found):
             if not size or address < start + size:
                 name = self._name(start, size, -at)
                 return name if address == start else f"{name}+{address - start:#x}"
         return None
-
-    def _near(self, lowest: int, end: int) -> tuple[list[int], list[int]]:
-        return self.addresses[lowest:end].tolist(), self.sizes[lowest:end].tolist()
 
     def _name(self, start: int, size: int, row: int) -> str:
         """Return the name of a symbol; of several with the same address and size the last one in order of the alphabet."""
@@ -113,34 +110,35 @@ def _in_code(addresses: U64, segments: Sequence[Segment]) -> Array:
     return found
 
 
-class Binary:
-    """One file with a program; its addresses are those in the file.
+class Image:
+    """One program at the addresses that it was loaded at.
 
     Parameters
     ----------
     path : str or Path
         The ELF file.
+    base : int
+        What is added to its addresses (position-independent code).
 
     Attributes
     ----------
     bits64 : bool
         Whether it has 64-bit addresses.
-    segments : sequence of Segment
-        Its code, sorted by address, without overlaps: where several segments have code, the first one counts.
     extensions : frozenset of str
         Extensions that change the meaning of an encoding, as far as the file names them.
-    lines : Lines
-        Its lines of source.
+    symbols, lines : Symbols, Lines
+        Its symbols in code, and its lines of source, by the addresses in the file.
 
     Raises
     ------
     InputError
-        The file is not a linked RISC-V program (codes ``bad-elf``, ``other-machine``, ``no-code``, ``over-budget``).
+        The file is not a linked RISC-V program, or cannot be loaded there (codes ``bad-elf``, ``other-machine``, ``no-code``,
+        ``bad-address``, ``over-budget``).
     AccessError
         It may not be read.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, base: int = 0) -> None:
         self.path = str(path)
         try:
             with ElfFile(path) as elf:
@@ -150,42 +148,76 @@ class Binary:
         except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
             raise InputError(path, getattr(error, "strerror", None) or str(error)) from None
         self.lines = Lines(self.path)
+        self._load_at(base)
+
+    def _load_at(self, base: int) -> None:
+        if not 0 <= self._segments[0].address + base <= self._last + base <= 1 << (64 if self.bits64 else 32):
+            raise self._bad_address(self._segments[0].address + base)
+        self.base = base
+
+    def _bad_address(self, address: int) -> InputError:
+        return InputError(self.path, f"cannot be loaded at {address:#x}", hint="is the @OFFSET right?", code="bad-address")
+
+    def moved(self, base: int) -> Image:
+        """Return the same program, loaded at other addresses."""
+        other = copy(self)
+        other._load_at(base)
+        return other
 
     def _read(self, elf: ElfFile) -> None:
         self.bits64 = elf.bits64
         loaded = [each for each in elf.loaded() if each.flags & _EXECUTABLE and each.size]
-        self.last = max((each.address + each.size for each in loaded), default=0)
+        self._last = max((each.address + each.size for each in loaded), default=0)
         for each in loaded:
             if each.offset + each.size > elf.size:
                 raise elf.damaged("a segment is behind the file's end: is it cut off?", each.offset)
             if each.address + each.size > 1 << (64 if elf.bits64 else 32):
-                raise InputError(self.path, f"cannot be loaded at {each.address:#x}", hint="is the @OFFSET right?", code="bad-address")
-        self.segments = list(_without_overlaps(sorted(loaded, key=lambda each: each.address), _Parts(elf, loaded)))
-        self._starts = [segment.address for segment in self.segments]
+                raise self._bad_address(each.address)
+        self._segments = list(_without_overlaps(sorted(loaded, key=lambda each: each.address), _Parts(elf, loaded)))
+        self._starts = [segment.address for segment in self._segments]
         found = elf.sections((b".symtab", b".dynsym", _ATTRIBUTES))
         self.extensions = _extensions(elf.content(found[_ATTRIBUTES]).read(0, _LONGEST_ATTRIBUTES) if _ATTRIBUTES in found else b"")
-        if not self.segments:
+        if not self._segments:
             raise InputError(self.path, "holds no code to load", hint="give the linked program, not an object file", code="no-code")
         self.symbols = self._read_symbols(elf, found.get(b".symtab") or found.get(b".dynsym"))
 
     def _read_symbols(self, elf: ElfFile, section: Section | None) -> Symbols:
         layout = _SYMBOL_64 if self.bits64 else _SYMBOL_32
         if section is None:
-            return Symbols.of(np.empty(0, dtype=layout), b"", self.segments)
+            return Symbols.of(np.empty(0, dtype=layout), b"", self._segments)
         content = elf.content(section)
         if content.size > MAX_SYMBOLS * layout.itemsize:
             raise over_budget(self.path, "the program", MAX_SYMBOLS, "symbols", offset=section.offset, hint="strip it")
         data = content.read(0, content.size)
         entries = np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
-        return Symbols.of(entries, elf.data(elf.section(section.link)), self.segments)
+        return Symbols.of(entries, elf.data(elf.section(section.link)), self._segments)
+
+    @property
+    def segments(self) -> list[Segment]:
+        """Its code, sorted by address, without overlaps: where several segments have code, the first one counts."""
+        return [Segment(segment.address + self.base, segment.data) for segment in self._segments]
 
     def read(self, address: int, size: int) -> bytes:
         """Return the bytes at an address, as many as there are."""
+        address -= self.base
         position = bisect_right(self._starts, address) - 1
         if position < 0:
             return b""
-        segment = self.segments[position]
+        segment = self._segments[position]
         return bytes(segment.data[address - segment.address : address - segment.address + size])
+
+    def symbol(self, address: int) -> str | None:
+        """Return the symbol of an address: ``main+0x10``; None where no symbol is near."""
+        return self.symbols.at(address - self.base) if self.read(address, 1) else None
+
+    def line(self, address: int) -> str | None:
+        """Return the line of source of an address: ``main.c:12``; None where it is unknown."""
+        return self.lines.at(address - self.base)
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the debugging information, as far as it was read."""
+        return self.lines.problem
 
 
 class _Parts:
@@ -232,48 +264,6 @@ def _extensions(attributes: bytes) -> frozenset[str]:
     """Return the extensions that change the meaning of an encoding, as far as the program names them (RISC-V psABI, Tag_RISCV_arch)."""
     found = re.search(rb"rv(?:32|64)[a-z0-9_]+", attributes)
     return frozenset(name for name in ("zcmp", "zcmt") if found is not None and name.encode() in found[0])
-
-
-class Image:
-    """One program at the addresses that it was loaded at.
-
-    Parameters
-    ----------
-    binary : Binary, str or Path
-        The program, or its ELF file.
-    base : int
-        What is added to its addresses (position-independent code).
-
-    Raises
-    ------
-    InputError
-        The program cannot be loaded there (code ``bad-address``); further errors are those of :class:`Binary`.
-    """
-
-    def __init__(self, binary: Binary | str | Path, base: int = 0) -> None:
-        self.binary = binary = binary if isinstance(binary, Binary) else Binary(binary)
-        self.path, self.base, self.bits64, self.extensions = binary.path, base, binary.bits64, binary.extensions
-        if not 0 <= binary.segments[0].address + base <= binary.last + base <= 1 << (64 if binary.bits64 else 32):
-            address = binary.segments[0].address + base
-            raise InputError(binary.path, f"cannot be loaded at {address:#x}", hint="is the @OFFSET right?", code="bad-address")
-        self.segments = [Segment(segment.address + base, segment.data) for segment in binary.segments]
-
-    def read(self, address: int, size: int) -> bytes:
-        """Return the bytes at an address, as many as there are."""
-        return self.binary.read(address - self.base, size)
-
-    def symbol(self, address: int) -> str | None:
-        """Return the symbol of an address: ``main+0x10``; None where no symbol is near."""
-        return self.binary.symbols.at(address - self.base) if self.read(address, 1) else None
-
-    def line(self, address: int) -> str | None:
-        """Return the line of source of an address: ``main.c:12``; None where it is unknown."""
-        return self.binary.lines.at(address - self.base)
-
-    @property
-    def problem(self) -> str | None:
-        """What is wrong with the debugging information, as far as it was read."""
-        return self.binary.lines.problem
 
 
 class Program:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from struct import Struct
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 from weakref import finalize
 
 from ptttool.budget import over_budget
@@ -58,37 +58,16 @@ class Section(NamedTuple):
     link: int
 
 
-class Bytes(Protocol):
-    """Bytes that are read in pieces."""
+class Bytes(NamedTuple):
+    """Bytes that are read in pieces: their number, and what returns those at an offset (fewer at the end) by offset and size."""
 
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Return the bytes at an offset, fewer at the end."""
+    size: int
+    read: Callable[[int, int], bytes]
 
 
-class InFile:
-    """A part of an open file."""
-
-    def __init__(self, descriptor: int, offset: int, size: int) -> None:
-        self._descriptor, self._offset, self.size = descriptor, offset, size
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Return the bytes at an offset, fewer at the end."""
-        return _read(self._descriptor, self._offset + offset, min(size, self.size - offset))
-
-
-class InMemory:
-    """Bytes in memory."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self.size = data, len(data)
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Return the bytes at an offset, fewer at the end."""
-        return self._data[offset : offset + size]
+def in_memory(data: bytes) -> Bytes:
+    """Return bytes that need not be read from a file."""
+    return Bytes(len(data), lambda offset, size: data[offset : offset + size])
 
 
 class ElfFile:
@@ -208,8 +187,7 @@ class ElfFile:
         if self._names * size + layout.size > len(table):
             return {}
         strings = self.section(self._names)
-        texts = InFile(self._descriptor, strings.offset, max(min(strings.size, self.size - strings.offset), 0))
-        held = texts.read(0, MAX_SECTION_BYTES)
+        held = self._in_file(strings).read(0, MAX_SECTION_BYTES)
         found: dict[bytes, Section] = {}
         for number, at in enumerate(range(0, len(table), size)):
             (start,) = _NAME.unpack_from(table, at)
@@ -235,17 +213,21 @@ class ElfFile:
             A packed section cannot be expanded, or expands to more than the budget allows (codes ``bad-elf``, ``over-budget``).
         """
         if section.type == _NO_BITS:
-            return InMemory(b"")
-        size = max(min(section.size, self.size - section.offset), 0)
+            return in_memory(b"")
+        content = self._in_file(section)
         if not section.flags & _PACKED and not section.name.startswith(b".zdebug_"):
-            return InFile(self._descriptor, section.offset, size)
-        return InMemory(self._expanded(section, _read(self._descriptor, section.offset, size)))
+            return content
+        return in_memory(self._expanded(section, content.read(0, content.size)))
 
-    def data(self, section: Section, limit: int = MAX_SECTION_BYTES) -> bytes:
-        """Return all bytes of a section; raise InputError as :meth:`content`, and where there are more than `limit`."""
+    def _in_file(self, section: Section) -> Bytes:
+        size = max(min(section.size, self.size - section.offset), 0)
+        return Bytes(size, lambda offset, count: _read(self._descriptor, section.offset + offset, min(count, size - offset)))
+
+    def data(self, section: Section) -> bytes:
+        """Return all bytes of a section; raise InputError as :meth:`content`, and where there are more than the budget allows."""
         content = self.content(section)
-        if content.size > limit:
-            raise over_budget(self.path, "a section of the program", limit, "bytes", offset=section.offset)
+        if content.size > MAX_SECTION_BYTES:
+            raise over_budget(self.path, "a section of the program", MAX_SECTION_BYTES, "bytes", offset=section.offset)
         return content.read(0, content.size)
 
     def _expanded(self, section: Section, packed: bytes) -> bytes:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from struct import Struct
 from struct import error as StructError
+from typing import NamedTuple
 
 import numpy as np
 
 from ptttool.decoders.budget import MAX_LINE_WORK_FREE, MAX_LINE_WORK_RATIO, MAX_NAME
 from ptttool.decoders.elements.arrays import U64, Array
-from ptttool.decoders.riscv.elf_file import Bytes, ElfFile, InMemory
+from ptttool.decoders.riscv.elf_file import Bytes, ElfFile, in_memory
 from ptttool.errors import InputError
 
 _SECTIONS = (".debug_aranges", ".debug_info", ".debug_abbrev", ".debug_line", ".debug_line_str", ".debug_str")
@@ -85,29 +85,29 @@ class _Cursor:
         self.at = end + 1
         return found
 
+    def value(self, form: int, width: int, address_size: int = 0, version: int = 5) -> int | bytes:
+        """Read an attribute's value; `width` is the size of offsets in its unit."""
+        if form in _FIXED:
+            return self.number(_FIXED[form])
+        if form in _OFFSETS:
+            return self.number(address_size if form == 0x10 and version < 3 else width)
+        if form in _LEBS:
+            return self.leb()
+        if form in _BLOCKS:
+            return self.take(self.number(_BLOCKS[form]) if _BLOCKS[form] else self.leb())
+        if form == _ADDRESS:
+            return self.number(address_size)
+        if form == _STRING:
+            return self.string()
+        raise DebugError(f"the form {form:#x} is not known")
+
     def length(self) -> tuple[int, int]:
         """Read the length of a unit; return it with the size of offsets in that unit."""
         length = self.number(4)
         return (self.number(8), 8) if length == _MASK_32 else (length, 4)
 
 
-@dataclass(frozen=True)
-class _Texts:
-    """The sections that hold names."""
-
-    string: Bytes
-    line_string: Bytes
-
-    def of(self, form: int, value: int | bytes) -> bytes:
-        """Return the text that a form names; long ones are cut."""
-        if isinstance(value, bytes):
-            return value[:MAX_NAME]
-        section = self.line_string if form == _LINE_STR else self.string
-        return section.read(value, MAX_NAME).partition(b"\0")[0]
-
-
-@dataclass(frozen=True)
-class _Table:
+class _Table(NamedTuple):
     """The rows of line number programs, sorted by address.
 
     Parameters
@@ -152,12 +152,12 @@ class _Files:
         Folders: form and value of each.
     files : list of (int, int or bytes, int)
         Files: form and value of the name, and the number of the folder.
-    texts : _Texts
-        The sections that hold names.
+    texts : Mapping[int, Bytes]
+        The sections that hold names, by form.
     """
 
     def __init__(
-        self, first: int, folders: list[tuple[int, int | bytes]], files: list[tuple[int, int | bytes, int]], texts: _Texts
+        self, first: int, folders: list[tuple[int, int | bytes]], files: list[tuple[int, int | bytes, int]], texts: Mapping[int, Bytes]
     ) -> None:
         self._first, self._folders, self.files, self._texts = first, folders, files, texts
         self._names: dict[int, str] = {}
@@ -172,11 +172,17 @@ class _Files:
         if not 0 <= number - self._first < len(self.files):
             return "?"
         form, value, folder = self.files[number - self._first]
-        name = self._texts.of(form, value).decode("utf-8", "replace")
+        name = self._text(form, value)
         # Number 0 is the compiler's working directory.
         if folder and 0 <= folder - self._first < len(self._folders) and not name.startswith("/"):
-            name = f"{self._texts.of(*self._folders[folder - self._first]).decode('utf-8', 'replace')}/{name}"
+            name = f"{self._text(*self._folders[folder - self._first])}/{name}"
         return printable(name)
+
+    def _text(self, form: int, value: int | bytes) -> str:
+        """Return the text that a form names; long ones are cut."""
+        if isinstance(value, int):
+            value = self._texts[form if form == _LINE_STR else _STR].read(value, MAX_NAME).partition(b"\0")[0]
+        return value[:MAX_NAME].decode("utf-8", "replace")
 
 
 def printable(name: str) -> str:
@@ -227,10 +233,10 @@ class Lines:
         contents = {name: file.content(section) for name, section in found.items()}
 
         def content(name: str) -> Bytes:
-            return contents.get(name.encode()) or contents.get(f".z{name[1:]}".encode()) or InMemory(b"")
+            return contents.get(name.encode()) or contents.get(f".z{name[1:]}".encode()) or in_memory(b"")
 
         self._info, self._abbreviations, self._line = content(".debug_info"), content(".debug_abbrev"), content(".debug_line")
-        self._texts = _Texts(content(".debug_str"), content(".debug_line_str"))
+        self._texts = {_STR: content(".debug_str"), _LINE_STR: content(".debug_line_str")}
         ranges = content(".debug_aranges")
         self._work = MAX_LINE_WORK_FREE + MAX_LINE_WORK_RATIO * (self._line.size + ranges.size)
         self._starts: list[int] = []
@@ -302,7 +308,7 @@ class Lines:
             self._spend(1)
             if name == _STATEMENTS:
                 return implicit if form == _IMPLICIT else entry.number(_FIXED.get(form, width))
-            _skip(entry, form, width, address_size, version)
+            entry.value(form, width, address_size, version)
         return None
 
     def _attributes(self, offset: int, wanted: int) -> Iterator[tuple[int, int, int]]:
@@ -372,24 +378,6 @@ def _ranges(data: bytes) -> Iterator[tuple[int, int, int]]:
         at = end
 
 
-def _skip(entry: _Cursor, form: int, width: int, address_size: int, version: int) -> None:
-    """Step over an attribute's value."""
-    if form in _FIXED:
-        entry.take(_FIXED[form])
-    elif form in _OFFSETS:
-        entry.take(address_size if form == 0x10 and version < 3 else width)
-    elif form in _LEBS:
-        entry.leb()
-    elif form in _BLOCKS:
-        entry.take(entry.number(_BLOCKS[form]) if _BLOCKS[form] else entry.leb())
-    elif form == _ADDRESS:
-        entry.take(address_size)
-    elif form == _STRING:
-        entry.string()
-    else:
-        raise DebugError(f"the form {form:#x} is not known")
-
-
 def _entries(program: _Cursor) -> tuple[list[tuple[int, int | bytes]], list[tuple[int, int | bytes, int]]]:
     """Read the folders and files of DWARF 2 to 4."""
     folders: list[tuple[int, int | bytes]] = []
@@ -422,19 +410,9 @@ def _list_5(program: _Cursor, width: int) -> Iterator[tuple[int, int | bytes, in
         name: tuple[int, int | bytes] = (_STRING, b"?")
         folder = 0
         for content, form in fields:
-            value: int | bytes
-            if form == _STRING:
-                value = program.string()
-            elif form in (_STR, _LINE_STR):
-                value = program.number(width)
-            elif form in _LEBS:
-                value = program.leb()
-            elif form in _BLOCKS:
-                value = program.take(program.number(_BLOCKS[form]) if _BLOCKS[form] else program.leb())
-            elif form in _FIXED:
-                value = program.number(_FIXED[form])
-            else:
+            if form == _ADDRESS or (form in _OFFSETS and form not in (_STR, _LINE_STR)):
                 raise DebugError(f"the form {form:#x} is not known")
+            value = program.value(form, width)
             if content == _PATH:
                 name = (form, value)
             elif content == _FOLDER and isinstance(value, int):

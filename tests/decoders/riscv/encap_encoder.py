@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ptttool.decoders.riscv.encap.framing import ALIGNMENT, LENGTH, StreamFormat
+from ptttool.decoders.riscv.encap.framing import ALIGNMENT, LENGTH, EncapSettings
 
 IDLE = 0x00
 
 
 def normal(
-    form: StreamFormat,
+    form: EncapSettings,
     payload: int,
     bits: int,
     *,
@@ -69,7 +69,7 @@ def null(*, alignment: bool = False, flow: int = 0) -> bytes:
     return bytes([(ALIGNMENT if alignment else IDLE) | flow << 5])
 
 
-def synchronisation(form: StreamFormat) -> bytes:
+def synchronisation(form: EncapSettings) -> bytes:
     """Return N null.idle packets and a null.alignment, which ends a sequence in unframed and framed streams."""
     return bytes([IDLE]) * form.longest_null_run + bytes([ALIGNMENT])
 
@@ -80,13 +80,13 @@ class Writer:
 
     Parameters
     ----------
-    form : StreamFormat
+    form : EncapSettings
         Format of the stream.
     data : bytearray
         What was written so far.
     """
 
-    form: StreamFormat
+    form: EncapSettings
     data: bytearray = field(default_factory=bytearray)
 
     def packet(self, packet: bytes) -> int:

@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from ptttool.decoders.riscv.elf import Image, Program
-from ptttool.decoders.riscv.flow.code import Block, Code, Exit, IllegalInstructionError, NoCodeError
+from ptttool.decoders.riscv.flow.code import Block, Code, Exit
+from ptttool.decoders.riscv.flow.problems import Problem, WalkError
 from tests.decoders.riscv import bits
 
 AT = 0x1_0000
@@ -51,8 +52,9 @@ def check_all(words: Sequence[int], size: int, path: Path, *, bits64: bool) -> N
     code = code_of(path, b"".join(bits.word(each, size) + RETURN for each in words), bits64=bits64)
     for number, each in enumerate(words):
         if each in ILLEGAL:
-            with pytest.raises(IllegalInstructionError):
+            with pytest.raises(WalkError) as error:
                 code.block(AT + number * step)
+            assert error.value.problem == Problem.ILLEGAL
         else:
             check(code.block(AT + number * step), bits.decode(each, bits64=bits64), bits64=bits64)
 
@@ -108,9 +110,9 @@ def test_the_end_of_the_code(tmp_path: Path) -> None:
     code = code_of(tmp_path / "it.elf", bits.NOP + bits.NOP[:2], bits64=True)
     assert (code.block(AT).addresses, code.block(AT).exit) == ((AT,), Exit.ON)
     for address in (AT + 4, AT + 6, AT - 2):
-        with pytest.raises(NoCodeError) as error:
+        with pytest.raises(WalkError) as error:
             code.block(address)
-        assert error.value.address == address
+        assert (error.value.problem, error.value.missing) == (Problem.NO_CODE, address)
 
 
 def test_code_of_two_programs(tmp_path: Path) -> None:
@@ -158,8 +160,8 @@ def test_parts_of_long_blocks_are_as_if_decoded(seed: int, tmp_path: Path) -> No
     def ended(code: Code, start: int) -> object:
         try:
             return code.block(start)
-        except (NoCodeError, IllegalInstructionError) as error:
-            return type(error)
+        except WalkError as error:
+            return error.problem
 
     for start in (*starts, *starts):
         assert ended(warm, start) == ended(Code(program), start)

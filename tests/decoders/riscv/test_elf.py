@@ -181,7 +181,7 @@ def test_functions_inside_others() -> None:
     image = Image(FOLDER / "program.elf")
     start = image.segments[0].address
     addresses, sizes = np.array([start, start + 2], dtype=np.uint64), np.array([8, 2], dtype=np.uint64)
-    image.binary.symbols = elf_image.Symbols(addresses, sizes, np.array([0, 6], dtype=np.uint32), b"outer\0inner\0")
+    image.symbols = elf_image.Symbols(addresses, sizes, np.array([0, 6], dtype=np.uint32), b"outer\0inner\0")
     assert [image.symbol(start + place) for place in (0, 2, 3, 4, 6, 8)] == ["outer", "inner", "inner+0x1", "outer+0x4", "outer+0x6", None]
 
 

@@ -10,7 +10,7 @@ from ptttool.decoders.contract import PacketDecoder
 from ptttool.decoders.elements.arrays import Elements
 from ptttool.decoders.elements.model import CUSTOM, KIND_NAMES, Element, Flags
 from ptttool.decoders.packets import Packets, field
-from ptttool.decoders.riscv.encap.framing import EncapSettings, StreamFormat
+from ptttool.decoders.riscv.encap.framing import EncapSettings
 from ptttool.decoders.riscv.encap.protocol import RiscvEncap
 from ptttool.errors import UsageError
 from tests import ROOT
@@ -108,11 +108,11 @@ def test_what_was_encoded_comes_out(data: st.DataObject) -> None:
 def test_what_does_not_fit_is_not_encoded() -> None:
     for bits in (0, 249):
         with pytest.raises(ValueError, match="bits"):
-            normal(StreamFormat(), 0, bits)
+            normal(EncapSettings(), 0, bits)
     with pytest.raises(ValueError, match="timestamp"):
-        normal(StreamFormat(), 0, 8, timestamp=1)
+        normal(EncapSettings(), 0, 8, timestamp=1)
     with pytest.raises(ValueError, match="block"):
-        Writer(StreamFormat(block_size=4)).packet(bytes(5))
+        Writer(EncapSettings(block_size=4)).packet(bytes(5))
 
 
 def test_runs_of_null_packets() -> None:
@@ -129,7 +129,7 @@ def test_the_shortest_synchronisation(nulls: int, found: bool) -> None:
 
 
 def test_unframed_streams_need_the_alignment() -> None:
-    data = b"\x55" + bytes(40) + b"\x01\x07" + synchronisation(StreamFormat()) + b"\x01\x08"
+    data = b"\x55" + bytes(40) + b"\x01\x07" + synchronisation(EncapSettings()) + b"\x01\x08"
     assert [each.index for each in decoded(data, start="anywhere")] == [0, 41, 43, 75]
     assert [each.index for each in decoded(data, start="anywhere", sync="unframed")] == [0, 75]
 
@@ -149,14 +149,14 @@ def test_blocks_are_those_of_the_stream() -> None:
 
 
 def test_a_timestamp_where_there_are_none_is_no_packet() -> None:
-    found = decoded(b"\x01\x01\x81\x00" + synchronisation(StreamFormat()) + b"\x01\x02")
+    found = decoded(b"\x01\x01\x81\x00" + synchronisation(EncapSettings()) + b"\x01\x02")
     assert [(each.kind, each.index, each.size, each.fields.get("reason")) for each in found[1:]] == [
         ("no_sync", 2, 34, "bad_packet"), ("custom", 36, 2, None),
     ]  # fmt: skip
 
 
 def test_timestamps_unwrapped() -> None:
-    form = StreamFormat(srcid_bits=8, ts_bytes=1)
+    form = EncapSettings(srcid_bits=8, ts_bytes=1)
     times = [(1, 250), (2, 3), (1, 4), (2, 2), (1, None), (1, 4), (1, 3)]
     data = b"".join(normal(form, 1, 8, channel=channel, timestamp=time) for channel, time in times)
     raw = [each.timestamp for each in decoded(data, srcid_bits=8, ts_bytes=1)]
@@ -188,7 +188,7 @@ class Seen(PacketDecoder):
 @given(data=st.data())
 def test_bits_of_payloads(data: st.DataObject) -> None:
     """Any field of any payload, behind its end the sign of its last byte."""
-    form = data.draw(forms().filter(lambda form: not form.anywhere and not form.block_size))
+    form = data.draw(forms().filter(lambda form: not form.anywhere and not form.block_size and form.type_behind is None))
     written = [data.draw(packets(form)) for _ in range(data.draw(st.integers(1, 5)))]
     seen = Seen()
     RiscvEncap(form, lambda _channel: seen).feed(b"".join(written), offset=0)
@@ -213,7 +213,7 @@ def settings_of(**parameters: str) -> EncapSettings:
 
 
 def test_one_bit_of_type_is_0_for_instruction_trace() -> None:
-    form = StreamFormat.of(settings_of(type_bits="1"))
+    form = settings_of(type_bits="1")
     seen = Seen()
     found = RiscvEncap(form, lambda _channel: seen).feed(bytes.fromhex("0104 0105 0106"), offset=0)
     assert [each.index.tolist() for each in seen.packets] == [[0, 4]]
@@ -238,7 +238,7 @@ def test_null_packets_of_an_unframed_stream_have_a_flow() -> None:
 
 
 def test_each_source_has_a_decoder_of_its_own() -> None:
-    form = StreamFormat(srcid_bits=4)
+    form = EncapSettings(srcid_bits=4)
     seen: dict[int, Seen] = {}
 
     def make(channel: int) -> Seen:
@@ -255,7 +255,7 @@ def test_each_source_has_a_decoder_of_its_own() -> None:
 
 
 def test_packets_of_another_type_stay_raw() -> None:
-    form = StreamFormat(type_bits=1, payload_type=0)
+    form = EncapSettings(type_bits=1, payload_type=0)
     seen = Seen()
     data = b"".join(normal(form, number, 7, type=number % 2) for number in range(6))
     batch = RiscvEncap(form, lambda _channel: seen).feed(data, offset=0)

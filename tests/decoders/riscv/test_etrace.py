@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ptttool.decoders.elements.model import Element, Flags
 from ptttool.decoders.parameters import read_file
-from ptttool.decoders.riscv.encap.framing import StreamFormat
+from ptttool.decoders.riscv.encap.framing import EncapSettings
 from ptttool.decoders.stack import stack_of
 from tests import ROOT
 from tests.decoders.riscv.encap_encoder import normal
@@ -372,7 +372,7 @@ def test_trace_begins_and_ends() -> None:
 
 def test_after_lost_bytes() -> None:
     """Differences mean nothing then, for every source."""
-    form = StreamFormat(srcid_bits=8)
+    form = EncapSettings(srcid_bits=8)
     start, away = made("11", "00", "1", "11", A31), made("10", "0100")
 
     def of(source: int, payload: bytes) -> bytes:

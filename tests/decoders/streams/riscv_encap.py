@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ptttool.decoders.riscv.encap.framing import LENGTH, StreamFormat
+from ptttool.decoders.riscv.encap.framing import LENGTH, EncapSettings
 from tests.decoders.riscv.encap_encoder import Writer, normal, null
 from tests.decoders.streams import Stream, Sync
 
 
-def parameters_of(form: StreamFormat) -> dict[str, str]:
-    given = {"srcid_bits": form.srcid_bits, "ts_bytes": form.ts_bytes, "type_bits": form.type_bits, "block_size": form.block_size}
-    words = {"sync": "unframed" if form.unframed else "framed", "start": "anywhere" if form.anywhere else "packet"}
-    return {name: str(value) for name, value in given.items()} | words
+def parameters_of(form: EncapSettings) -> dict[str, str]:
+    return {name: str(getattr(form, name)) for name in ("srcid_bits", "ts_bytes", "type_bits", "block_size", "sync", "start")}
 
 
-def forms() -> st.SearchStrategy[StreamFormat]:
+def forms() -> st.SearchStrategy[EncapSettings]:
     return st.builds(
-        StreamFormat,
+        EncapSettings,
         srcid_bits=st.sampled_from((0, 0, 4, 6, 8, 11, 16)) | st.integers(0, 16),
         ts_bytes=st.integers(0, 8),
         type_bits=st.sampled_from((0, 0, 1, 2, 9)),
-        unframed=st.booleans(),
+        sync=st.sampled_from(("framed", "unframed")),
         block_size=st.sampled_from((0, 0, 48, 64, 100)),
-        anywhere=st.booleans(),
+        start=st.sampled_from(("packet", "anywhere")),
     )
 
 
 @st.composite
-def packets(draw: st.DrawFn, form: StreamFormat) -> bytes:
+def packets(draw: st.DrawFn, form: EncapSettings) -> bytes:
     """One packet, any of its fields anything."""
     room = 248 - form.srcid_bits % 8 - form.type_bits
     least = 1 if form.srcid_bits % 8 + form.type_bits == 0 else 0

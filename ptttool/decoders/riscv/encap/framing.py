@@ -24,7 +24,7 @@ _WINDOW = 1 << 10
 
 @dataclass(frozen=True, kw_only=True)
 class EncapSettings(Settings):
-    """What decoding must know about an encapsulated stream."""
+    """The format of an encapsulated stream."""
 
     srcid_bits: int = number("bits of the source ID (trTeSrcBits); 0 where a side-band bus has it", 0, 0, 16)
     ts_bytes: int = number("bytes of a timestamp (trTsWidth); 0 for none", 0, 0, 8)
@@ -41,54 +41,31 @@ class EncapSettings(Settings):
     )  # fmt: skip
     unwrap: bool = flag("add the wraps of partial timestamps, for each source; by default they are raw", False)
 
+    @property
+    def unframed(self) -> bool:
+        """Whether a null.alignment must end a synchronisation sequence."""
+        return self.sync == "unframed"
 
-@dataclass(frozen=True)
-class StreamFormat:
-    """The format of an encapsulated stream; fields are those of :class:`EncapSettings`.
+    @property
+    def anywhere(self) -> bool:
+        """Whether the stream may begin with any byte of a packet."""
+        return self.start == "anywhere"
 
-    Parameters
-    ----------
-    payload_type : int or None
-        Type of the packets for the decoder behind; None for all.
-    unframed : bool
-        Whether a null.alignment must end a synchronisation sequence.
-    anywhere : bool
-        Whether the stream may begin with any byte of a packet.
-    """
-
-    srcid_bits: int = 0
-    ts_bytes: int = 0
-    type_bits: int = 0
-    payload_type: int | None = None
-    unframed: bool = False
-    block_size: int = 0
-    anywhere: bool = False
-    unwrap: bool = False
-
-    @classmethod
-    def of(cls, settings: EncapSettings) -> StreamFormat:
-        """Make it of the parameters.
+    @property
+    def type_behind(self) -> int | None:
+        """Type of the packets for the decoder behind; None for all.
 
         Raises
         ------
         UsageError
             Parameters exclude each other (code ``bad-parameter``).
         """
-        wanted, width = settings.payload_type, settings.type_bits
+        wanted, width = self.payload_type, self.type_bits
         if wanted is not None and (not width or wanted >> width):
             what = f"has {width} bit{'s'[: width != 1]}" if width else "is absent (type_bits=0)"
             raise UsageError(f"payload_type={wanted}: the type field {what}", hint="give -p type_bits=…, too", code="bad-parameter")
-        return cls(
-            srcid_bits=settings.srcid_bits,
-            ts_bytes=settings.ts_bytes,
-            type_bits=settings.type_bits,
-            # With one bit, 0 is instruction trace ("E-Trace specifics"); the meaning of more bits depends on the encoder.
-            payload_type=0 if wanted is None and width == 1 else wanted,
-            unframed=settings.sync == "unframed",
-            block_size=settings.block_size,
-            anywhere=settings.start == "anywhere",
-            unwrap=settings.unwrap,
-        )
+        # With one bit, 0 is instruction trace ("E-Trace specifics"); the meaning of more bits depends on the encoder.
+        return 0 if wanted is None and width == 1 else wanted
 
     @property
     def longest_null_run(self) -> int:
@@ -175,11 +152,11 @@ class Search:
 
     Parameters
     ----------
-    form : StreamFormat
+    form : EncapSettings
         Format of the stream.
     """
 
-    def __init__(self, form: StreamFormat) -> None:
+    def __init__(self, form: EncapSettings) -> None:
         self._form = form
         self._nulls = 0  # null bytes seen last
         self._last = -1  # the byte seen last

@@ -7,34 +7,22 @@ of T bytes if extend is 1, type, trace payload. After a source ID that is not a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ptttool.decoders.budget import MAX_CHANNELS
-from ptttool.decoders.byte_decoder import ByteDecoder, no_sync
+from ptttool.decoders.byte_decoder import ByteDecoder, Run, no_sync, skipped
 from ptttool.decoders.channels import Channels
 from ptttool.decoders.contract import Carries, ChannelDecoders, FramingProtocol, StreamContext, register
 from ptttool.decoders.elements.arrays import I64, U8, U64, Bool, Elements, Strings
 from ptttool.decoders.elements.model import CUSTOM, Flags, column, common
 from ptttool.decoders.offsets import Offsets
 from ptttool.decoders.packets import MARGIN, Packets
-from ptttool.decoders.riscv.encap.framing import EXTEND, LENGTH, EncapSettings, Search, StreamFormat, packet_starts, packet_starts_in_blocks
+from ptttool.decoders.riscv.encap.framing import EXTEND, LENGTH, EncapSettings, Search, packet_starts, packet_starts_in_blocks
 from ptttool.decoders.timestamps import Unwrapper
 from ptttool.table.schema import DType
 
 NAME = "riscv-encap"
 PACKETS = ("normal", "null")
-
-
-@dataclass
-class _Run:
-    """Adjacent bytes that make one element when they end: null packets, or skipped bytes."""
-
-    index: int
-    size: int = 0
-    alignment: int = 0
-    reason: str = ""
 
 
 class RiscvEncap(ByteDecoder):
@@ -45,25 +33,26 @@ class RiscvEncap(ByteDecoder):
 
     Parameters
     ----------
-    form : StreamFormat
+    form : EncapSettings
         Format of the stream.
     channels : callable, optional
         Makes the decoder of a source.
     """
 
-    def __init__(self, form: StreamFormat, channels: ChannelDecoders | None = None) -> None:
+    def __init__(self, form: EncapSettings, channels: ChannelDecoders | None = None) -> None:
         super().__init__(NAME)
         self.form = form
+        self._type_behind = form.type_behind
         self._channels = None if channels is None else Channels(channels)
         # None for an impossible packet: adding it ends the loop that looks for packets.
         self._sizes = [form.size_of(header) for header in range(256)]
         self._unwrapper = Unwrapper(8 * form.ts_bytes)
-        self._nulls: _Run | None = None
-        self._lost: _Run | None = None  # out of step
+        self._nulls: tuple[int, int, int] | None = None  # index, packets, and those for alignment of a run that may go on
+        self._lost: Run | None = None  # out of step
         self._search = Search(form)
         self._fresh = False  # the next packet is the first after skipped bytes
         if form.anywhere:
-            self._lost = _Run(-1, reason="init")
+            self._lost = Run(-1, "init")
 
     def restart(self, reason: str, offset: int) -> Elements:
         """Forget runs and partial timestamps, and report to the sources that packets may be lost."""
@@ -75,7 +64,7 @@ class RiscvEncap(ByteDecoder):
             self._unwrapper = Unwrapper(8 * self.form.ts_bytes)
             if self._channels is not None:
                 self._channels.clear()
-        self._lost = _Run(-1 if reason == "init" else offset, reason=reason) if self.form.anywhere else None
+        self._lost = Run(-1 if reason == "init" else offset, reason) if self.form.anywhere else None
         return Elements.empty(NAME) if self.form.anywhere else no_sync(NAME, offset, 0, reason)
 
     def flush(self) -> Elements:
@@ -93,7 +82,7 @@ class RiscvEncap(ByteDecoder):
                 position = self._pass_over(self._lost, data, position, offsets)
                 if position < len(data):
                     # A stream that begins with a block has not lost anything.
-                    self._fresh = self._lost.size > 0 or self._lost.reason != "init"
+                    self._fresh = self._lost.size > 0 or self._lost.what != "init"
                     several.append(self._end_lost())
                 continue
             if block:
@@ -104,14 +93,14 @@ class RiscvEncap(ByteDecoder):
             if good:
                 break
             several.append(self._end_nulls())
-            self._lost = _Run(offsets.of(position), reason="bad_packet")
+            self._lost = Run(offsets.of(position), "bad_packet")
             if self._channels is not None:
                 several += self._channels.end()
                 self._channels.lost("bad_packet")
             self._search = Search(self.form)
         return Elements.join(several, by_index=True), position
 
-    def _pass_over(self, run: _Run, data: bytes, position: int, offsets: Offsets) -> int:
+    def _pass_over(self, run: Run, data: bytes, position: int, offsets: Offsets) -> int:
         """Skip bytes up to a certain start of a packet, and return its position; the end of `data` if there is none."""
         if run.index < 0:
             run.index = offsets.of(position)
@@ -119,7 +108,7 @@ class RiscvEncap(ByteDecoder):
         if block:
             # A bad packet's first byte is skipped even if it begins a block; after a gap, the first byte may be good.
             away = -offsets.of(position) % block
-            end = min(end, position + (away or (block if run.reason == "bad_packet" and not run.size else 0)))
+            end = min(end, position + (away or (block if run.what == "bad_packet" and not run.size else 0)))
         found = self._search.first_packet(data, position, end)
         found = end if found is None else found
         run.size += found - position
@@ -127,17 +116,13 @@ class RiscvEncap(ByteDecoder):
 
     def _end_lost(self) -> Elements:
         run, self._lost = self._lost, None
-        if run is None or run.index < 0 or (run.reason == "init" and not run.size):
-            return Elements.empty(NAME)
-        return no_sync(NAME, run.index, run.size, run.reason)
+        return skipped(NAME, run)
 
     def _end_nulls(self) -> Elements:
         run, self._nulls = self._nulls, None
         if run is None:
             return Elements.empty(NAME)
-        return self._nulls_of(
-            np.array([run.index], dtype=np.uint64), np.array([run.size], dtype=np.uint64), np.array([run.alignment], dtype=np.uint64)
-        )
+        return self._nulls_of(*np.array(run, dtype=np.uint64).reshape(3, 1))
 
     @staticmethod
     def _nulls_of(index: U64, size: U64, alignment: U64) -> Elements:
@@ -177,11 +162,11 @@ class RiscvEncap(ByteDecoder):
         size, alignment = (after - first).astype(np.uint64), (total[after] - total[first]).astype(np.uint64)
         if null[0] and self._nulls is not None:
             run, self._nulls = self._nulls, None
-            index[0] = run.index
-            size[0] += np.uint64(run.size)
-            alignment[0] += np.uint64(run.alignment)
+            index[0] = run[0]
+            size[0] += np.uint64(run[1])
+            alignment[0] += np.uint64(run[2])
         if null[-1]:
-            self._nulls = _Run(int(index[-1]), int(size[-1]), int(alignment[-1]))
+            self._nulls = int(index[-1]), int(size[-1]), int(alignment[-1])
             index, size, alignment = index[:-1], size[:-1], alignment[:-1]
         if len(index):
             several.append(self._nulls_of(index, size, alignment))
@@ -229,7 +214,7 @@ class RiscvEncap(ByteDecoder):
         """Return the elements of packets: from the decoder of their source, or raw."""
         if self._channels is None:
             return [self._raw_packets(packets, headers, types)]
-        wanted = self.form.payload_type if self.form.type_bits else None
+        wanted = self._type_behind
         mine = np.ones(len(packets), dtype=np.bool_) if wanted is None else types == np.uint64(wanted)
         if 1 << self.form.srcid_bits > MAX_CHANNELS:
             mine[mine] = self._channels.accepts(packets.take(np.flatnonzero(mine)))
@@ -284,8 +269,8 @@ class EncapProtocol(FramingProtocol[EncapSettings]):
 
     def decoder(self, settings: EncapSettings, context: StreamContext) -> RiscvEncap:
         """Return a decoder that shows packets raw."""
-        return RiscvEncap(StreamFormat.of(settings))
+        return RiscvEncap(settings)
 
     def framed(self, settings: EncapSettings, context: StreamContext, channels: ChannelDecoders) -> RiscvEncap:
         """Return a decoder that gives packets to a decoder of each source."""
-        return RiscvEncap(StreamFormat.of(settings), channels)
+        return RiscvEncap(settings, channels)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.decoders.riscv.elf import Program
+from ptttool.decoders.riscv.flow.problems import Problem, WalkError
 from ptttool.errors import MissingPackageError
 
 # A block with so many instructions ends where the next page of code begins; real programs have far fewer. So all paths through long
@@ -46,20 +49,7 @@ class Exit(IntEnum):
     DISCONTINUITY = 3  # to a target that only the trace tells
 
 
-class NoCodeError(Exception):
-    """The program has no code at an address."""
-
-    def __init__(self, address: int) -> None:
-        super().__init__(address)
-        self.address = address
-
-
-class IllegalInstructionError(Exception):
-    """An address does not hold an instruction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Instructions of which only the last may jump.
 
     Parameters
@@ -106,8 +96,7 @@ class Block:
         return self.addresses[self.addresses.index(address) + 1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Instruction:
+class _Instruction(NamedTuple):
     """What matters of one instruction.
 
     Parameters
@@ -182,10 +171,8 @@ class Code:
 
         Raises
         ------
-        NoCodeError
-            The program has no code there.
-        IllegalInstructionError
-            The address does not hold an instruction.
+        WalkError
+            The program has no code there, or the address does not hold an instruction.
         """
         found = self._blocks.get(start) or self._shared(start)
         if found is None:
@@ -212,7 +199,7 @@ class Code:
             return found
         try:
             rest = self.block(found.end)
-        except (NoCodeError, IllegalInstructionError):
+        except WalkError:
             return found
         return replace(rest, start=start, addresses=(*found.addresses, *rest.addresses)) if len(rest.addresses) > 1 else None
 
@@ -222,7 +209,7 @@ class Code:
         for instruction in self._instructions(start):
             if instruction.name in _NONE:
                 if not addresses:
-                    raise IllegalInstructionError
+                    raise WalkError(Problem.ILLEGAL)
                 break  # execution cannot go past it
             addresses.append(address)
             end = (address + instruction.size) & self._mask
@@ -233,7 +220,7 @@ class Code:
             if is_new_page and len(addresses) >= _LONG:
                 break
         if not addresses:
-            raise NoCodeError(start)
+            raise WalkError(Problem.NO_CODE, start)
         return Block(start, addresses[-1], address, Exit.ON, tuple(addresses))
 
     def _ended(self, instruction: _Instruction, addresses: list[int], end: int, before: _Instruction | None) -> Block:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 
 from ptttool.decoders.elements.arrays import I64
 from ptttool.decoders.riscv.etrace.setup import Setup
@@ -15,8 +14,7 @@ from ptttool.decoders.riscv.flow.walk import PROGRAM_ENDS, Executed, Walker
 _TRACE_ENDED = 3  # qual_status: trace ended, and everything was reported
 
 
-@dataclass
-class Report:
+class Report(Struct):
     """Elements besides those of the packets themselves.
 
     Parameters

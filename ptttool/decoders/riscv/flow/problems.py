@@ -22,6 +22,22 @@ class Problem(StrEnum):
     OVER_BUDGET = "over_budget"
 
 
+class WalkError(Exception):
+    """The program cannot be followed.
+
+    Parameters
+    ----------
+    problem : Problem
+        Why.
+    missing : int
+        The address that it has no code for.
+    """
+
+    def __init__(self, problem: Problem, missing: int = 0) -> None:
+        super().__init__(problem)
+        self.problem, self.missing = problem, missing
+
+
 PROBLEMS = tuple(problem.value for problem in Problem)
 PROBLEM_CODES = {problem: code for code, problem in enumerate(Problem)}
 MISMATCHES = (Problem.NO_OUTCOME, Problem.OUTCOMES_LEFT, Problem.UNEXPECTED_JUMP, Problem.ENDLESS_LOOP, Problem.ILLEGAL)

@@ -19,7 +19,7 @@ from ptttool.decoders.elements.arrays import I64, U8, Array, Elements
 from ptttool.decoders.elements.model import CODES, NO_SYNC, REASON_CODES, Flags, column, common
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.parameters import Parameter, Paths, files_of, flag, number_of, text
-from ptttool.decoders.riscv.elf import Binary, Image, Program
+from ptttool.decoders.riscv.elf import Image, Program
 from ptttool.decoders.riscv.etrace import protocol as riscv_etrace
 from ptttool.decoders.riscv.etrace.protocol import RiscvEtrace, misfits
 from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
@@ -201,10 +201,13 @@ class RiscvFlow(PacketDecoder):
             self._hart.support(packet, fields["qual_status"][packet], options, report)
 
 
+# Fields of a range of instructions.
+_RANGE = (
+    "isa", "st_addr", "en_addr", "num_instr_range", "last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_sz", "last_instr_cond",
+)  # fmt: skip
 FIELDS = (
     *riscv_etrace.FIELDS,
-    *common("isa", "st_addr", "en_addr", "num_instr_range", "last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_sz",
-            "last_instr_cond"),
+    *common(*_RANGE),
     column("symbol", DType.TEXT, "function or label that st_addr is in, and how far"),
     column("source", DType.TEXT, "file and line of the source that st_addr is of"),
     column("problem", DType.ENUM, "why the program cannot be followed from here on", PROBLEMS),
@@ -214,16 +217,15 @@ _TYPES = {each.name: each.dtype for each in FIELDS}
 
 # Fields in a listing of what was executed, without those of packets.
 SHOWN = (
-    "reason", "isa", "st_addr", "en_addr", "num_instr_range", "last_i_type", "last_i_subtype", "last_instr_exec", "last_instr_sz",
-    "last_instr_cond", "symbol", "source", "privilege", "context_id", "time", "exception_number", "interrupt", "tval", "problem",
+    "reason", *_RANGE, "symbol", "source", "privilege", "context_id", "time", "exception_number", "interrupt", "tval", "problem",
 )  # fmt: skip
 
 
 @lru_cache(maxsize=4)
 def _code(elf: str) -> Code:
     """Return the code of programs; the harts of one trace share it."""
-    images = []
-    binaries: dict[str, Binary] = {}  # a file may be named for several offsets
+    images: dict[str, Image] = {}  # a file may be named for several offsets
+    loaded = []
     files = files_of(elf)
     if len(files) > MAX_PROGRAMS:
         raise over_budget_text("elf=", MAX_PROGRAMS, "programs")
@@ -231,12 +233,12 @@ def _code(elf: str) -> Code:
         base = 0 if offset is None else number_of(offset)
         if not path or base is None:
             raise UsageError(f"elf={path}@{offset} is not FILE or FILE@OFFSET", hint="such as program.elf@0x10000", code="bad-parameter")
-        if path not in binaries:
-            binaries[path] = Binary(path)
-        images.append(Image(binaries[path], base))
-    if not images:
+        if path not in images:
+            images[path] = Image(path, base)
+        loaded.append(images[path].moved(base))
+    if not loaded:
         raise UsageError(f"elf={elf} does not name a file", hint="such as firmware.elf,kernel.elf", code="bad-parameter")
-    return Code(Program(images))
+    return Code(Program(loaded))
 
 
 @dataclass(frozen=True, kw_only=True)

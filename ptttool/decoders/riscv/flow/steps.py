@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ptttool.decoders.riscv.flow.code import Block, Code, Exit
-from ptttool.decoders.riscv.flow.problems import Problem
+from ptttool.decoders.riscv.flow.problems import Problem, WalkError
 
 # Instructions without a branch or discontinuity between them; more of them are an endless loop. A jump counts as several: no program
 # has hundreds of jumps in a row, and following them takes as long as following the instructions of long blocks.
@@ -54,14 +54,6 @@ class Position(NamedTuple):
     branches: int = 0
     outcomes: int = 0
     inferred: bool = False
-
-
-class WalkError(Exception):
-    """Packets and program do not agree."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        self.problem = problem
 
 
 class FlowWalk:
@@ -114,9 +106,7 @@ class FlowWalk:
         Raises
         ------
         WalkError
-            Packets and program do not agree.
-        NoCodeError, IllegalInstructionError
-            The program ends.
+            Packets and program do not agree, or the program ends.
         """
         while True:
             end = None if self._inferred else self._end_in_block()

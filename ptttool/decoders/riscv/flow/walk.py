@@ -5,22 +5,22 @@ Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder". A single walk is in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from ptttool.decoders.budget import MAX_RANGES_FREE
 from ptttool.decoders.elements.model import InstructionSubtype, InstructionType
-from ptttool.decoders.riscv.flow.code import Block, Code, Exit, IllegalInstructionError, NoCodeError
-from ptttool.decoders.riscv.flow.problems import Problem
-from ptttool.decoders.riscv.flow.steps import FlowWalk, Goal, Position, WalkError
+from ptttool.decoders.riscv.flow.code import Block, Code, Exit
+from ptttool.decoders.riscv.flow.problems import Problem, WalkError
+from ptttool.decoders.riscv.flow.steps import FlowWalk, Goal, Position
 
 PROGRAM_ENDS = (Problem.ILLEGAL, Problem.NO_CODE)
 # Walks that are kept, and ranges of all of them.
 _MOST_WALKS, _MOST_RANGES = 1 << 16, 1 << 21
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """Instructions executed one after the other.
 
     Parameters
@@ -104,10 +104,8 @@ class Walker:
         """Begin at an address that a packet reports; `outcome` is that of the branch there, if there is one."""
         try:
             block = self.code.block(address)
-        except NoCodeError:
-            return Executed((), None, Problem.NO_CODE, address)
-        except IllegalInstructionError:
-            return Executed((), None, Problem.ILLEGAL)
+        except WalkError as error:
+            return Executed((), None, error.problem, error.missing)
         branches = int(block.has_branch_at(address))
         return Executed((), Position(address, address, address, branches, outcome * branches))
 
@@ -158,11 +156,7 @@ class Walker:
             end = FlowWalk(self.code, start, address, goal, sequential=self._sequential, add_range=add_range).run()
             return Executed(tuple(ranges), end)
         except WalkError as error:
-            return Executed((), None, error.problem)
-        except IllegalInstructionError:
-            return Executed(tuple(ranges), None, Problem.ILLEGAL)
-        except NoCodeError as error:
-            return Executed(tuple(ranges), None, Problem.NO_CODE, error.address)
+            return Executed(tuple(ranges) if error.problem in PROGRAM_ENDS else (), None, error.problem, error.missing)
 
     def rest(self, position: Position) -> tuple[int, ...]:
         """Return the range of what was executed up to a position and is in no range yet: no packet follows."""
