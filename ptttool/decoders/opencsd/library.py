@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import re
-from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
+from msgspec import Struct, field
 
 from ptttool.decoders.elements.arrays import U8, Array
 from ptttool.decoders.elements.model import CODES, CUSTOM, REASON_CODES
@@ -42,8 +42,7 @@ _HEAD: dict[str, tuple[str, int]] = {
 _TAIL = {"union_u64_1": ("<u8", 80), "union_2": ("<u4", 80), "union_u8_12": ("u1", 84)}
 
 
-@dataclass(frozen=True)
-class LibraryElements:
+class LibraryElements(Struct, frozen=True, eq=False):
     """Elements as the library made them.
 
     Parameters

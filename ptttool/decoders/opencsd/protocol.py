@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from ptttool.decoders.contract import NO_FRAMING, ByteProtocol, Decoder, StreamContext, register
 from ptttool.decoders.elements.arrays import Elements
@@ -112,8 +113,7 @@ def _described(settings: OpencsdSettings, context: StreamContext) -> tuple[Sourc
 
 def _complete(source: Source, settings: OpencsdSettings) -> Source:
     """Return a source with what is given for all sources."""
-    core = settings.core or source.core
-    return replace(source, core=core, memory=(*source.memory, *_images(settings.memory)))
+    return structs.replace(source, core=settings.core or source.core, memory=(*source.memory, *_images(settings.memory)))
 
 
 def _given(settings: OpencsdSettings, trace_id: int | None) -> Source | None:

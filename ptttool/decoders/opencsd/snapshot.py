@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ptttool.budget import over_budget
 from ptttool.decoders.budget import MAX_IMAGES, MAX_SNAPSHOT_BYTES, MAX_SNAPSHOT_DEVICES
@@ -28,28 +30,19 @@ _NAME = re.compile(r"[^(]*")
 SOURCE_DATA = "source_data"
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A snapshot.
 
     Parameters
     ----------
-    path : Path
-        Its ``snapshot.ini``.
     sources : tuple of Source
         Trace sources that can be decoded.
-    formats : tuple of str
-        Formats of the trace buffers (``coresight``, ``source_data``).
+    framed : bool
+        Whether any trace is in frames.
     """
 
-    path: Path
     sources: tuple[Source, ...]
-    formats: tuple[str, ...]
-
-    @property
-    def framed(self) -> bool:
-        """Whether any trace is in frames."""
-        return not self.formats or any(form != SOURCE_DATA for form in self.formats)
+    framed: bool
 
 
 def read_snapshot(path: str | Path) -> Snapshot:
@@ -66,7 +59,7 @@ def read_snapshot(path: str | Path) -> Snapshot:
     top = top / "snapshot.ini" if top.is_dir() else top
     reader = _Reader()
     ini = reader.read(top)
-    files = ini.values("device_list")
+    files = [file for _, file in ini.pairs("device_list")]
     if not files:
         raise InputError(top, "no [device_list]: this is not a snapshot.ini", code="bad-snapshot")
     if not all(files):
@@ -87,7 +80,9 @@ def read_snapshot(path: str | Path) -> Snapshot:
             core = cores.get(traced.get(device.name, ""))
             source = Source(device.name, unit, device.registers)
             sources.append(source if core is None else replace(source, core=core.type, memory=memory[core.name]))
-    return Snapshot(top, tuple(sources), _formats(trace))
+    buffers = [trace.section(name.strip()) for name in trace.section("trace_buffers").get("buffers", "").split(",")]
+    formats = {buffer.get("format", "coresight") for buffer in buffers if buffer}
+    return Snapshot(tuple(sources), formats != {SOURCE_DATA})
 
 
 def _unit_of(device: _Device) -> str | None:
@@ -109,27 +104,19 @@ def _memory_of(path: Path, cores: Collection[_Device]) -> dict[str, tuple[Memory
     return found
 
 
-class _Ini:
-    """An .ini file. Sections are lists of pairs, because a key may occur twice."""
-
-    def __init__(self) -> None:
-        self.sections: list[tuple[str, list[tuple[str, str]]]] = []
+class _Ini(list[tuple[str, list[tuple[str, str]]]]):
+    """The sections of an .ini file, each with its pairs, because a key may occur twice."""
 
     def pairs(self, name: str) -> list[tuple[str, str]]:
         """Return all pairs of the sections with this name."""
-        return [pair for section, pairs in self.sections if section == name for pair in pairs]
+        return [pair for section, pairs in self if section == name for pair in pairs]
 
     def section(self, name: str) -> dict[str, str]:
         """Return a section; if a key occurs twice, the last value counts."""
         return dict(self.pairs(name))
 
-    def values(self, name: str) -> list[str]:
-        """Return the values of a section."""
-        return [value for _, value in self.pairs(name)]
 
-
-@dataclass(frozen=True)
-class _Device:
+class _Device(NamedTuple):
     name: str
     kind: str
     type: str
@@ -150,7 +137,7 @@ def _device(reader: _Reader, path: Path) -> _Device:
             assert found is not None
             registers[found[0].strip().upper()] = _number(path, name, text)
     memory = []
-    for section, pairs in ini.sections:
+    for section, pairs in ini:
         if not section.lower().startswith("dump"):
             continue
         dump = dict(pairs)
@@ -166,12 +153,6 @@ def _device(reader: _Reader, path: Path) -> _Device:
             )
         )
     return _Device(device["name"], kind, device.get("type", ""), registers, tuple(memory))
-
-
-def _formats(trace: _Ini) -> tuple[str, ...]:
-    names = trace.section("trace_buffers").get("buffers", "").split(",")
-    buffers = [trace.section(name.strip()) for name in names]
-    return tuple(buffer.get("format", "coresight") for buffer in buffers if buffer)
 
 
 class _Reader:
@@ -192,9 +173,9 @@ class _Reader:
             section = _SECTION.fullmatch(line)
             name, equals, value = line.partition("=")
             if section is not None:
-                ini.sections.append((section[1].strip(), []))
-            elif name and equals and ini.sections:
-                ini.sections[-1][1].append((name.rstrip(), value.lstrip()))
+                ini.append((section[1].strip(), []))
+            elif name and equals and ini:
+                ini[-1][1].append((name.rstrip(), value.lstrip()))
             elif line:
                 raise InputError(path, f"line {number} is neither [section] nor key=value", code="bad-snapshot")
         return ini

@@ -9,8 +9,10 @@ import re
 import stat
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from ptttool.decoders.opencsd.library import Library
 from ptttool.decoders.opencsd.tree import Tree
@@ -18,8 +20,7 @@ from ptttool.decoders.opencsd.worker import ANY_SPACE
 from ptttool.errors import AccessError, InputError, UsageError
 
 
-@dataclass(frozen=True)
-class UnitKind:
+class UnitKind(NamedTuple):
     """A kind of trace unit.
 
     Parameters
@@ -88,8 +89,7 @@ _SPACES = {
 _SMALLEST = 4
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """An image of memory.
 
     Parameters
@@ -111,8 +111,7 @@ class Memory:
     space: str = ""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """One trace source.
 
     Parameters
@@ -135,7 +134,7 @@ class Source:
     unit: str
     registers: Mapping[str, int]
     core: str = ""
-    memory: tuple[Memory, ...] = field(default=())
+    memory: tuple[Memory, ...] = ()
     cpu: int | None = None
     sink: int | None = None
 

@@ -46,13 +46,11 @@ def test_everything_in_it(tmp_path: Path) -> None:
     )
     registers = {"TRCCONFIGR": 0x801, "TRCTRACEIDR": 0x10, "TRCIDR0": 0x28000EA1, "TRCIDR2": 0x488}
     wanted = Snapshot(
-        folder / "snapshot.ini",
         (Source("ETM_0", "etm4", registers, "Cortex-A53", memory), Source("STM_0", "stm", {"STMTCSR": 0x200000})),
-        ("coresight", "source_data"),
+        framed=True,
     )
     assert read_snapshot(folder) == read_snapshot(str(folder / "snapshot.ini")) == wanted
     assert [source.trace_id for source in wanted.sources] == [0x10, 0x20]
-    assert wanted.framed
 
 
 def test_decoding_with_it(tmp_path: Path) -> None:
