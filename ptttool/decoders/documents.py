@@ -11,7 +11,6 @@ from ptttool.decoders.contract import PROTOCOLS, RecordProtocol, TraceProtocol
 from ptttool.decoders.parameters import Parameter
 from ptttool.decoders.stack import parameters_of
 from ptttool.documents import document
-from ptttool.table.schema import Column
 
 
 class ColumnBody(Struct, frozen=True):
@@ -33,11 +32,6 @@ class ColumnBody(Struct, frozen=True):
     type: str
     meaning: str
     values: tuple[str, ...] | None
-
-    @classmethod
-    def of(cls, column: Column) -> ColumnBody:
-        """Describe a column."""
-        return cls(column.name, column.dtype, column.meaning, tuple(column.values) or None)
 
 
 class ProtocolBody(Struct, frozen=True):
@@ -72,21 +66,6 @@ class ProtocolBody(Struct, frozen=True):
     parameters: tuple[Parameter, ...]
     fields: tuple[ColumnBody, ...]
 
-    @classmethod
-    def of(cls, protocol: TraceProtocol[Any]) -> ProtocolBody:
-        """Describe a protocol."""
-        columns = protocol.schema if isinstance(protocol, RecordProtocol) else protocol.fields
-        return cls(
-            name=protocol.name,
-            meaning=protocol.meaning,
-            command=f"ptttool decode --protocol {protocol.name}",
-            framings=tuple(protocol.framings),
-            auxtrace_types=tuple(protocol.auxtrace),
-            resync=protocol.resync or None,
-            parameters=parameters_of(protocol),
-            fields=tuple(ColumnBody.of(column) for column in columns),
-        )
-
 
 @document("decode-protocols")
 class ProtocolsDocument(Struct, frozen=True):
@@ -103,4 +82,18 @@ class ProtocolsDocument(Struct, frozen=True):
         UsageError
             A name is unknown.
         """
-        return cls(tuple(ProtocolBody.of(PROTOCOLS.get(name)) for name in names) or tuple(ProtocolBody.of(one) for one in PROTOCOLS))
+        return cls(tuple(_described(protocol) for protocol in [PROTOCOLS.get(name) for name in names] or PROTOCOLS))
+
+
+def _described(protocol: TraceProtocol[Any]) -> ProtocolBody:
+    columns = protocol.schema if isinstance(protocol, RecordProtocol) else protocol.fields
+    return ProtocolBody(
+        name=protocol.name,
+        meaning=protocol.meaning,
+        command=f"ptttool decode --protocol {protocol.name}",
+        framings=tuple(protocol.framings),
+        auxtrace_types=tuple(protocol.auxtrace),
+        resync=protocol.resync or None,
+        parameters=parameters_of(protocol),
+        fields=tuple(ColumnBody(column.name, column.dtype, column.meaning, tuple(column.values) or None) for column in columns),
+    )

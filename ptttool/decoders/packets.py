@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ptttool.decoders.elements.arrays import I64, U8, U64, Array, Bool, Elements, Strings
 
@@ -17,8 +17,7 @@ ALL_ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _KEEP: U64 = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)
 
 
-@dataclass(frozen=True)
-class Packets:
+class Packets(Struct, frozen=True, eq=False):
     """Packets of one feed, in order. All arrays but `data` have one entry a packet.
 
     Parameters
@@ -60,10 +59,8 @@ class Packets:
 
     def take(self, rows: I64 | Bool) -> Packets:
         """Return some packets, in the order of `rows`."""
-        return Packets(
-            self.data, self.start[rows], self.size[rows], self.index[rows], self.channel[rows], self.timestamp[rows], self.timed[rows],
-            self.payload[rows], self.length[rows], self.shift, self.flags[rows],
-        )  # fmt: skip
+        names = ("start", "size", "index", "channel", "timestamp", "timed", "payload", "length", "flags")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
     def raw(self) -> Strings:
         """Return the bytes of the whole packets."""

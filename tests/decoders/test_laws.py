@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ptttool.decoders.contract import PROTOCOLS, RecordProtocol
 from ptttool.decoders.elements.model import FIELDS_BY_NAME, KINDS, Element, Flags
+from ptttool.decoders.elements.rows import ElementRows
 from ptttool.decoders.parameters import Given
 from ptttool.decoders.stack import parameters_of, stack_of
 from ptttool.errors import UsageError
@@ -117,10 +118,10 @@ def test_reserved_values_are_flagged(name: str, data: st.DataObject) -> None:
     assert sorted(set(flagged)) == sorted(stream.reserved)
     if not stream.bad:
         for batch in batches(name, stream):
-            before, error = batch.strict(stack(name, stream.parameters).fields)
-            if error is not None:
-                assert error.index == min(stream.reserved)
-                assert len(before) == batch.first_violation()
+            found = ElementRows(batch, stack(name, stream.parameters).schema).violation()
+            if found is not None:
+                assert found.offset == min(stream.reserved)
+                assert found.row == batch.first_violation()
                 return
         assert not stream.reserved
 

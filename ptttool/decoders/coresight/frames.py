@@ -12,7 +12,7 @@ import numpy as np
 from ptttool.decoders.byte_decoder import ByteDecoder, Run, no_sync, skipped, truncated
 from ptttool.decoders.contract import Carries, ChannelDecoders, Decoder, FramingProtocol, StreamContext, register
 from ptttool.decoders.coresight.deformat import FRAME, NO_ID, Deformatted, deformat
-from ptttool.decoders.coresight.sync import FrameFinder, PartKind
+from ptttool.decoders.coresight.sync import FrameFinder
 from ptttool.decoders.elements.arrays import U8, U64, Array, Elements, Strings
 from ptttool.decoders.elements.model import Flags, column, common
 from ptttool.decoders.offsets import Offsets
@@ -122,11 +122,11 @@ class CoresightFrames(ByteDecoder):
         found, used = finder.find(data, offsets, last)
         several: list[Elements] = []
         for each in found:
-            if each.what is PartKind.FRAMES:
+            if each.what == "frames":
                 several += self._frames(each.data, Offsets(each.index))
-            elif each.what in (PartKind.FSYNC, PartKind.HSYNC):
+            elif each.what in ("fsync", "hsync"):
                 several += self._synced(each.what, each.index, each.size)
-            elif each.what is PartKind.LOST:
+            elif each.what == "lost":
                 self._lose(int(each.index[0]), each.size)
             else:
                 # Bytes of it are missing; after it frames are known again, and the ID with them.

@@ -6,8 +6,6 @@ a frame, and these bytes are never anything else; a halfword synchronisation, FF
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import numpy as np
 from msgspec import Struct, field
 
@@ -21,23 +19,13 @@ _NO_BYTES: U8 = np.empty(0, dtype=np.uint8)
 _NO_PLACES: U64 = np.empty(0, dtype=np.uint64)
 
 
-class PartKind(StrEnum):
-    """What a part of the stream is."""
-
-    FRAMES = "frames"  # whole frames
-    LOST = "lost"  # bytes before the first synchronisation
-    BROKEN = "broken"  # a frame without its end
-    FSYNC = "fsync"
-    HSYNC = "hsync"
-
-
 class SyncedPart(Struct, frozen=True, eq=False):
     """A part of the stream.
 
     Parameters
     ----------
-    what : PartKind
-        What it is.
+    what : str
+        ``frames``: whole frames; ``lost``: bytes before the first synchronisation; ``broken``: a frame without its end; ``fsync`` or ``hsync``.
     index : ndarray of uint64
         Offsets of all bytes of frames; otherwise of each packet or run of bytes.
     data : ndarray of uint8
@@ -46,7 +34,7 @@ class SyncedPart(Struct, frozen=True, eq=False):
         Bytes of each of the others.
     """
 
-    what: PartKind
+    what: str
     index: U64
     data: U8 = field(default_factory=lambda: _NO_BYTES)
     size: int = 0
@@ -83,7 +71,7 @@ class FrameFinder:
         at = 0
         for sync in _full_syncs(values):
             found += self._segment(values, at, sync, offsets, closed=True)
-            found.append(SyncedPart(PartKind.FSYNC, offsets.at(np.array([sync])), size=len(FSYNC)))
+            found.append(SyncedPart("fsync", offsets.at(np.array([sync])), size=len(FSYNC)))
             at, self._in_step = sync + len(FSYNC), True
         end = len(data)
         if not last:
@@ -96,23 +84,23 @@ class FrameFinder:
     def _segment(self, values: U8, start: int, end: int, offsets: Offsets, *, closed: bool) -> list[SyncedPart]:
         """Return what is between full synchronisations; if it is closed by another one, a frame must end there."""
         if not self._in_step:
-            return [SyncedPart(PartKind.LOST, offsets.at(np.array([start])), size=end - start)] if end > start else []
+            return [SyncedPart("lost", offsets.at(np.array([start])), size=end - start)] if end > start else []
         found = []
         whole = start + (end - start) // 2 * 2
         halves = values[start:whole].view("<u2") if start % 2 == 0 else np.frombuffer(values[start:whole].tobytes(), dtype="<u2")
         sync = halves == _HSYNC
         positions: Array = np.arange(start, end)
         if sync.any():
-            found.append(SyncedPart(PartKind.HSYNC, offsets.at(start + 2 * np.flatnonzero(sync)), size=2))
+            found.append(SyncedPart("hsync", offsets.at(start + 2 * np.flatnonzero(sync)), size=2))
             positions = positions[np.append(np.repeat(~sync, 2), np.ones(end - whole, dtype=np.bool_))]
         data = np.concatenate([self._data, values[positions]])
         index = np.concatenate([self._index, offsets.at(positions)])
         cut = len(data) // FRAME * FRAME
         if cut:
-            found.append(SyncedPart(PartKind.FRAMES, index[:cut], data[:cut]))
+            found.append(SyncedPart("frames", index[:cut], data[:cut]))
         self._data, self._index = data[cut:], index[cut:]
         if closed and len(self._data):
-            found.append(SyncedPart(PartKind.BROKEN, self._index[:1], size=len(self._data)))
+            found.append(SyncedPart("broken", self._index[:1], size=len(self._data)))
             self._data, self._index = _NO_BYTES, _NO_PLACES
         return found
 

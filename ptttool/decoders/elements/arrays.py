@@ -22,7 +22,6 @@ from ptttool.decoders.elements.model import (
     UNKNOWN,
     Element,
     Flags,
-    StrictError,
 )
 from ptttool.table.batch import Batch
 from ptttool.table.schema import Column, DType, Schema
@@ -266,10 +265,6 @@ class Elements:
                 chosen.put(name, part.values.take(kept) if isinstance(part.values, Strings) else part.values[kept], moved)
         return chosen
 
-    def head(self, count: int) -> Elements:
-        """Return the first elements."""
-        return self if count >= len(self) else self.take(np.arange(count))
-
     @staticmethod
     def join(several: Sequence[Elements], *, by_index: bool = False) -> Elements:
         """Join elements of several feeds.
@@ -325,20 +320,6 @@ class Elements:
         reasons, known = self.column("reason")
         bad |= (self.kind == NO_SYNC) & known & np.isin(reasons, _STRICT_REASONS)
         return int(np.argmax(bad)) if bad.any() else None
-
-    def strict(self, columns: Sequence[Column] | Schema = ()) -> tuple[Elements, StrictError | None]:
-        """Return the elements before the first that strict decoding does not accept, and the error that names it.
-
-        Parameters
-        ----------
-        columns : sequence of Column or Schema
-            Fields of the protocol, to read the reason of that element.
-        """
-        row = self.first_violation()
-        if row is None:
-            return self, None
-        (element,) = self.take(np.array([row])).objects(columns)
-        return self.head(row), StrictError.of(element)
 
     def objects(self, columns: Sequence[Column] | Schema = ()) -> Iterator[Element]:
         """Yield the elements as objects, for messages and tests.

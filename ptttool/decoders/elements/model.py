@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from ptttool.errors import ExitCode, PtttoolError
 from ptttool.table.schema import Column, DType, Schema, Style
 
 
@@ -37,11 +36,6 @@ FLAG_NAMES = tuple(" ".join(Flags(number).names) for number in range(2 * max(Fla
 STRICT_FLAGS = Flags.RESERVED | Flags.PADDING_ODD | Flags.LEFTOVER
 
 
-def names_of(enum: type[StrEnum]) -> tuple[str, ...]:
-    """Return the values of an enum as the values of a column."""
-    return tuple(member.value for member in enum)
-
-
 def column(name: str, dtype: DType, meaning: str, values: tuple[str, ...] = (), *, style: Style | None = None) -> Column:
     """Describe one field that elements may have.
 
@@ -60,30 +54,10 @@ def column(name: str, dtype: DType, meaning: str, values: tuple[str, ...] = (), 
 ISAS = ("a32", "t32", "a64", "tee", "jazelle", "custom", "unknown", "rv32", "rv64")
 
 
-class InstructionType(StrEnum):
-    """Type of an instruction, in the order of OpenCSD's ``ocsd_instr_type``."""
-
-    OTHER = "other"
-    BR = "br"
-    BR_INDIRECT = "br_indirect"
-    ISB = "isb"
-    DSB_DMB = "dsb_dmb"
-    WFI_WFE = "wfi_wfe"
-    TSTART = "tstart"
-
-
-class InstructionSubtype(StrEnum):
-    """Subtype of an instruction, in the order of OpenCSD's ``ocsd_instr_subtype``; the last two are for RISC-V and not in OpenCSD."""
-
-    NONE = "none"
-    BR_LINK = "br_link"
-    V8_RET = "v8_ret"
-    V8_ERET = "v8_eret"
-    V7_IMPLIED_RET = "v7_implied_ret"
-    RETURN = "return"
-    TRAP_RETURN = "trap_return"
-
-
+# Types of an instruction, in the order of OpenCSD's ocsd_instr_type.
+INSTRUCTION_TYPES = ("other", "br", "br_indirect", "isb", "dsb_dmb", "wfi_wfe", "tstart")
+# Subtypes, in the order of ocsd_instr_subtype; the last two are for RISC-V and not in OpenCSD.
+INSTRUCTION_SUBTYPES = ("none", "br_link", "v8_ret", "v8_eret", "v7_implied_ret", "return", "trap_return")
 # Reasons of no_sync, eo_trace and trace_on. Not in OpenCSD: "discontinuity" (bytes were lost before decoding) and "not_followed" (the
 # trace unit leaves out what this decoder cannot reconstruct).
 REASONS = (
@@ -98,8 +72,8 @@ FIELDS: tuple[Column, ...] = (
     column("st_addr", DType.U64, "first address of the instructions; the address that cannot be read", style=Style.HEX),
     column("en_addr", DType.U64, "address after the last instruction; of an exception the preferred return address", style=Style.HEX),
     column("num_instr_range", DType.U32, "instructions in the range; 0 in i_range_nopath: unknown"),
-    column("last_i_type", DType.ENUM, "type of the last instruction", names_of(InstructionType)),
-    column("last_i_subtype", DType.ENUM, "subtype of the last instruction", names_of(InstructionSubtype)),
+    column("last_i_type", DType.ENUM, "type of the last instruction", INSTRUCTION_TYPES),
+    column("last_i_subtype", DType.ENUM, "subtype of the last instruction", INSTRUCTION_SUBTYPES),
     column("last_instr_exec", DType.BOOL, "whether the last instruction was executed (a branch: taken)"),
     column("last_instr_sz", DType.U8, "size of the last instruction in bytes"),
     column("last_instr_cond", DType.BOOL, "whether the last instruction is conditional"),
@@ -287,38 +261,3 @@ class Element(Struct, frozen=True):
     fields: Mapping[str, Any]
     raw: bytes | None
     flags: Flags
-
-
-class StrictError(PtttoolError):
-    """Strict decoding met an element that it does not accept.
-
-    Parameters
-    ----------
-    index : int
-        Offset of the packet in its stream.
-    reason : str
-        What is wrong with it.
-    """
-
-    exit_code = ExitCode.FILE
-    code = "strict"
-
-    def __init__(self, index: int, reason: str) -> None:
-        super().__init__(f"offset {index:#x}: {reason}", hint="without --strict it is flagged and decoding goes on", index=index)
-        self.index = index
-        self.reason = reason
-
-    @classmethod
-    def of(cls, element: Element) -> StrictError:
-        """Return the error that names what is wrong with an element."""
-        reason = _PROGRAM_REASONS.get(element.fields.get("reason", ""))
-        if reason is None:
-            reason = "bytes that are not a packet" if element.kind in ("no_sync", "unknown") else ", ".join(element.flags.names)
-            reason += f" in {element.raw.hex(' ')}" if element.raw else ""
-        return cls(element.index, f"{element.protocol}: {reason}")
-
-
-_PROGRAM_REASONS = {
-    "bad_image": "packets and program do not agree",
-    "not_followed": "the trace unit leaves out what cannot be reconstructed",
-}

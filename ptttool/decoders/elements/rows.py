@@ -17,6 +17,10 @@ from ptttool.table.values import Array, Mask
 
 # Different remarks that are reported; more would not help.
 _MOST_REMARKS = 5
+_PROGRAM_REASONS = {
+    "bad_image": "packets and program do not agree",
+    "not_followed": "the trace unit leaves out what cannot be reconstructed",
+}
 
 
 class ElementRows:
@@ -58,8 +62,15 @@ class ElementRows:
 
     def violation(self) -> Violation | None:
         """Return the first element that strict decoding does not accept."""
-        good, error = self.elements.strict(self._schema)
-        return None if error is None else Violation(len(good), error.index, error.reason)
+        row = self.elements.first_violation()
+        if row is None:
+            return None
+        (element,) = self.elements.take(np.array([row])).objects(self._schema)
+        reason = _PROGRAM_REASONS.get(element.fields.get("reason", ""))
+        if reason is None:
+            reason = "bytes that are not a packet" if element.kind in ("no_sync", "unknown") else ", ".join(element.flags.names)
+            reason += f" in {element.raw.hex(' ')}" if element.raw else ""
+        return Violation(row, element.index, f"{element.protocol}: {reason}")
 
 
 class ElementFindings(Struct):

@@ -9,7 +9,7 @@ import numpy as np
 from ptttool.decoders.elements.arrays import I64, U8, U64, Array
 from ptttool.decoders.elements.model import ADDR, BRANCH_MAP, CUSTOM, UNKNOWN
 from ptttool.decoders.packets import field as bits
-from ptttool.decoders.riscv.etrace.setup import Setup
+from ptttool.decoders.riscv.etrace.setup import EtraceSettings
 
 OPTIONAL, BRANCHES, ADDRESS, SYNC = range(4)  # formats
 
@@ -24,7 +24,7 @@ class Tables:
 
     Parameters
     ----------
-    setup : Setup
+    settings : EtraceSettings
         Parameters of the encoder.
 
     Attributes
@@ -41,14 +41,14 @@ class Tables:
         Bits of a branch map, by its branches.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        rest = setup.address_bits + setup.tail_bits
+    def __init__(self, settings: EtraceSettings) -> None:
+        rest = settings.address_bits + settings.tail_bits
         self.position: U64 = np.zeros(256, dtype=np.uint64)
         self.need: I64 = np.zeros(256, dtype=np.int64)
         self.kind: U8 = np.full(256, UNKNOWN, dtype=np.uint8)
         self.shift: U64 = np.full(256, 7, dtype=np.uint64)
         self.mask: U64 = np.zeros(256, dtype=np.uint64)
-        self.sizes = np.array([0, *(map_size(branches, old=setup.old) for branches in range(1, 32))], dtype=np.uint64)
+        self.sizes = np.array([0, *(map_size(branches, old=settings.old) for branches in range(1, 32))], dtype=np.uint64)
         for byte in range(256):
             branches = byte >> 2 & 31
             size = 31 if not branches else int(self.sizes[branches])
@@ -59,7 +59,7 @@ class Tables:
                 self.need[byte] = 7 + size
                 if branches:
                     self.position[byte], self.need[byte] = 7 + size, 7 + size + rest
-                elif setup.old:  # one more bit selects a map, or a count and no_mispred
+                elif settings.old:  # one more bit selects a map, or a count and no_mispred
                     self.shift[byte], self.need[byte] = 8, 39
                     if byte >> 7:
                         self.kind[byte], self.mask[byte], self.need[byte] = CUSTOM, 0, 25

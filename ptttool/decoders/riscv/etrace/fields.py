@@ -16,7 +16,7 @@ from ptttool.decoders.packets import Packets
 from ptttool.decoders.packets import field as bits
 from ptttool.decoders.riscv.etrace.bits import BRANCHES, OPTIONAL, SYNC, Tables, bit_of, merged, shifted
 from ptttool.decoders.riscv.etrace.found import PacketFields
-from ptttool.decoders.riscv.etrace.setup import Setup
+from ptttool.decoders.riscv.etrace.setup import EtraceSettings
 from ptttool.decoders.riscv.etrace.sync import SyncReader
 
 NO_PACKET = 4  # format of payloads without bits
@@ -29,18 +29,18 @@ class Reader:
 
     Parameters
     ----------
-    setup : Setup
+    settings : EtraceSettings
         Parameters of the encoder.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self._sync = SyncReader(setup)
-        self._tables = tables_of(setup)
+    def __init__(self, settings: EtraceSettings) -> None:
+        self.settings = settings
+        self._sync = SyncReader(settings)
+        self._tables = tables_of(settings)
 
     def read(self, packets: Packets) -> PacketFields:
         """Return all fields of packets, in order."""
-        words = packets.words(self.setup.words)
+        words = packets.words(self.settings.words)
         first = words[0].astype(np.uint8)
         found = PacketFields(
             (first & 3).astype(np.uint8), self._tables.kind[first], self._tables.need[first], np.zeros(len(packets), dtype=np.uint32)
@@ -71,7 +71,7 @@ class Reader:
         if not len(rows):
             return
         first = first[rows]
-        if self.setup.old:
+        if self.settings.old:
             full = np.flatnonzero(first >> 2 & 31 == 0)
             found.add(rows[full], branch_fmt=first[full] >> 7)
             counts = full[first[full] >= 0x80]
@@ -84,27 +84,27 @@ class Reader:
 
     def _addresses(self, found: PacketFields, words: list[U64], position: U64, options: U64 | None) -> None:
         """Read the address of formats 0 to 2 and what follows it."""
-        setup = self.setup
+        settings = self.settings
         some = np.flatnonzero(position)
         rows = found.addressed = some if len(some) < len(position) else None
         if not len(some):
             return
         if rows is not None:
             words, position = [word[rows] for word in words], position[rows]
-        count = -(-(setup.address_bits + setup.tail_bits) // 64)
+        count = -(-(settings.address_bits + settings.tail_bits) // 64)
         body = shifted(words, position, count)
-        found.address = bits(body, 0, setup.address_bits)
+        found.address = bits(body, 0, settings.address_bits)
         found.add(rows, address_field=found.address)
-        found.full = bit_of(self._now(options, rows), setup.full_address_bit)
-        if setup.old:
+        found.full = bit_of(self._now(options, rows), settings.full_address_bit)
+        if settings.old:
             return
         # The address's most significant bit, notify, updiscon, irreport: each matters where it differs from the bit before it.
-        four = bits(body, setup.address_bits - 1, 4).astype(np.uint8)
+        four = bits(body, settings.address_bits - 1, 4).astype(np.uint8)
         changes = four ^ (four >> 1)
         found.add(rows, notify=four >> 1 & 1, updiscon=four >> 2 & 1, irreport=four >> 3)
         found.add(rows, is_notify=changes & 1, is_updiscon=changes >> 1 & 1, is_irreport=changes >> 2 & 1)
-        if setup.irdepth_bits:
-            found.add(rows, irdepth=bits(body, setup.address_bits + 3, setup.irdepth_bits))
+        if settings.irdepth_bits:
+            found.add(rows, irdepth=bits(body, settings.address_bits + 3, settings.irdepth_bits))
 
     def _now(self, options: U64 | None, rows: I64 | None) -> U64 | int:
         """Return the options in force at packets."""
@@ -114,12 +114,12 @@ class Reader:
 
     def _optional(self, found: PacketFields, words: list[U64], rows: I64, options: U64 | None, position: U64) -> None:
         """Read format 0: counts of predicted branches, and entries of the jump target cache."""
-        setup = self.setup
-        if setup.old:
+        settings = self.settings
+        if settings.old:
             self._reserved(found, rows)
             return
-        if setup.subformat_bits:
-            subformat = bits([word[rows] for word in words], 2, setup.subformat_bits)
+        if settings.f0s_width_p:
+            subformat = bits([word[rows] for word in words], 2, settings.f0s_width_p)
             found.subformats = merged(found.subformats, (rows, subformat))
         else:
             subformat = self._subformat(self._now(options, rows), len(rows))
@@ -131,10 +131,10 @@ class Reader:
 
     def _subformat(self, options: U64 | int, count: int) -> U64:
         """Return the only optional format in use, by the options, else by what the encoder has; 2 if that is ambiguous."""
-        setup = self.setup
-        has = {(True, False): COUNT, (False, True): CACHE}.get((setup.predicts, setup.cache_bits > 0), 2)
-        prediction = np.broadcast_to(bit_of(options, setup.branch_prediction_bit), count)
-        cache = np.broadcast_to(bit_of(options, setup.jump_target_cache_bit), count)
+        settings = self.settings
+        has = {(True, False): COUNT, (False, True): CACHE}.get((settings.bpred_size_p > 0, settings.cache_size_p > 0), 2)
+        prediction = np.broadcast_to(bit_of(options, settings.branch_prediction_bit), count)
+        cache = np.broadcast_to(bit_of(options, settings.jump_target_cache_bit), count)
         found: U64 = np.where(prediction == cache, has, np.where(prediction, COUNT, CACHE)).astype(np.uint64)
         return found
 
@@ -148,7 +148,7 @@ class Reader:
     def _counts(self, found: PacketFields, words: list[U64], rows: I64, position: U64) -> None:
         if not len(rows):
             return
-        setup, at = self.setup, 2 + self.setup.subformat_bits
+        settings, at = self.settings, 2 + self.settings.f0s_width_p
         words = [word[rows] for word in words]
         form = bits(words, at + 32, 2)
         found.add(rows, branch_count=bits(words, at, 32), branch_fmt=form)
@@ -157,30 +157,30 @@ class Reader:
         self._reserved(found, rows[form == 1])
         with_address = rows[form >= 2]
         position[with_address] = at + 34
-        found.need[with_address] = at + 34 + setup.address_bits + setup.tail_bits
+        found.need[with_address] = at + 34 + settings.address_bits + settings.tail_bits
         found.kind[with_address] = ADDR
 
     def _cached(self, found: PacketFields, words: list[U64], rows: I64) -> None:
         if not len(rows):
             return
-        setup, at = self.setup, 2 + self.setup.subformat_bits
+        settings, at = self.settings, 2 + self.settings.f0s_width_p
         words = [word[rows] for word in words]
-        branches = bits(words, at + setup.cache_bits, 5)
+        branches = bits(words, at + settings.cache_size_p, 5)
         size = self._tables.sizes[branches.astype(np.intp)]
-        end = size + np.uint64(at + setup.cache_bits + 5)
-        found.add(rows, cache_index=bits(words, at, setup.cache_bits))
+        end = size + np.uint64(at + settings.cache_size_p + 5)
+        found.add(rows, cache_index=bits(words, at, settings.cache_size_p))
         some = np.flatnonzero(branches)
-        maps = bits(words, at + setup.cache_bits + 5, 31) & ((np.uint64(1) << size) - np.uint64(1))
+        maps = bits(words, at + settings.cache_size_p + 5, 31) & ((np.uint64(1) << size) - np.uint64(1))
         found.add(rows[some], branches=branches[some], branch_map=maps[some])
         # irreport and the bit before it, which is the last of the branch map or of branches.
         body = shifted(words, end - np.uint64(1), 2)
         before = bits(body, 0, 1)
         irreport = bits(body, 1, 1)
         found.add(rows, irreport=irreport, is_irreport=before ^ irreport)
-        if setup.irdepth_bits:
-            found.add(rows, irdepth=bits(body, 2, setup.irdepth_bits))
+        if settings.irdepth_bits:
+            found.add(rows, irdepth=bits(body, 2, settings.irdepth_bits))
         found.kind[rows] = np.where(branches, BRANCH_MAP, CUSTOM)
-        found.need[rows] = end.astype(np.int64) + 1 + setup.irdepth_bits
+        found.need[rows] = end.astype(np.int64) + 1 + settings.irdepth_bits
         # The target is in a cache that only a decoder with the program can model.
         found.lost.append(rows)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 
 from ptttool.decoders.elements.arrays import I64, U8, U64, Array, Bool
 
@@ -12,8 +11,7 @@ _NO_ROWS: I64 = np.empty(0, dtype=np.int64)
 _NO_VALUES: U64 = np.empty(0, dtype=np.uint64)
 
 
-@dataclass
-class PacketFields:
+class PacketFields(Struct):
     """Fields of the packets of one feed. Rows are indexes of packets in ascending order; None means all packets.
 
     Parameters

@@ -16,7 +16,7 @@ from ptttool.decoders.elements.model import NO_SYNC, PE_CONTEXT, REASON_CODES, T
 from ptttool.decoders.packets import Packets
 from ptttool.decoders.riscv.etrace.fields import NO_PACKET, Reader
 from ptttool.decoders.riscv.etrace.found import PacketFields
-from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
+from ptttool.decoders.riscv.etrace.setup import EtraceSettings
 from ptttool.table.schema import DType, Style
 
 NAME = "riscv-etrace"
@@ -132,14 +132,14 @@ class RiscvEtrace(PacketDecoder):
 
     Parameters
     ----------
-    setup : Setup
+    settings : EtraceSettings
         Parameters of the encoder.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        self._setup = setup
-        self._reader = Reader(setup)
-        self._addresses = Addresses(setup.address_bits)
+    def __init__(self, settings: EtraceSettings) -> None:
+        self._settings = settings
+        self._reader = Reader(settings)
+        self._addresses = Addresses(settings.address_bits)
         # Why trace begins at the next packet with an address; _NONE while it goes on.
         self._begins = REASON_CODES["normal"]
 
@@ -187,7 +187,7 @@ class RiscvEtrace(PacketDecoder):
 
     def _put_addresses(self, elements: Elements, found: PacketFields, pieces: Pieces) -> None:
         address, known = self._addresses.add_up(len(found.format), found)
-        shift = np.uint64(self._setup.address_lsb)
+        shift = np.uint64(self._settings.iaddress_lsb_p)
         for mine in (found.addressed, found.starts[0], found.traps[0]):
             if mine is not None:
                 mine = mine[known[mine]]
@@ -289,7 +289,7 @@ class EtraceProtocol(PacketProtocol[EtraceSettings]):
 
     def channel_decoder(self, settings: EtraceSettings, context: StreamContext, channel: int) -> RiscvEtrace:
         """Return a decoder for the packets of one encoder."""
-        return RiscvEtrace(Setup.of(settings))
+        return RiscvEtrace(settings)
 
     def remarks(self, elements: Elements, settings: EtraceSettings) -> Iterator[str]:
         """Yield that the widths do not fit, for each packet that shows it."""

@@ -45,7 +45,10 @@ def _own(meaning: str, minimum: int = 0, maximum: int = 32) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class EtraceSettings(Settings):
-    """Parameters of an encoder; the names ending in ``_p`` are those of the specification."""
+    """Parameters of an encoder; the names ending in ``_p`` are those of the specification.
+
+    Widths are numbers of bits; some of the specification's discoverable attributes are one less.
+    """
 
     version: str = choice("of the specification: 2.0, or its draft of April 2019, whose packets differ", VERSIONS, "2.0")
     iaddress_width_p: int = _width("bits of an instruction address", 32, 9)
@@ -63,16 +66,22 @@ class EtraceSettings(Settings):
     cache_size_p: int = _width("2 to the power of this entries in the jump target cache; 0: there is none", 0, 0, 16)
     bpred_size_p: int = _width("2 to the power of this entries in the branch predictor; 0: there is none", 0, 0, 32)
     unit: str = choice("encoder whose support packets these are: widths of their fields, bits of ioptions", UNITS, "reference")
-    encoder_mode_bits: int | None = _own("bits of encoder_mode")
-    ioptions_bits: int | None = _own("bits of ioptions")
+    encoder_mode_bits: int = _own("bits of encoder_mode")
+    ioptions_bits: int = _own("bits of ioptions")
     data_trace: bool = flag("support packets have denable, dloss and doptions", False)
-    doptions_bits: int | None = _own("bits of doptions")
-    full_address_bit: int | None = _own("bit of ioptions: addresses are full, not differences (-1: none)", -1, 31)
-    implicit_return_bit: int | None = _own("bit of ioptions: returns to where the call came from are left out (-1: none)", -1, 31)
-    implicit_exception_bit: int | None = _own("bit of ioptions: trap handlers' addresses are left out (-1: none)", -1, 31)
-    branch_prediction_bit: int | None = _own("bit of ioptions: counts of predicted branches (-1: none)", -1, 31)
-    jump_target_cache_bit: int | None = _own("bit of ioptions: indexes into the jump target cache (-1: none)", -1, 31)
+    doptions_bits: int = _own("bits of doptions")
+    full_address_bit: int = _own("bit of ioptions: addresses are full, not differences (-1: none)", -1, 31)
+    implicit_return_bit: int = _own("bit of ioptions: returns to where the call came from are left out (-1: none)", -1, 31)
+    implicit_exception_bit: int = _own("bit of ioptions: trap handlers' addresses are left out (-1: none)", -1, 31)
+    branch_prediction_bit: int = _own("bit of ioptions: counts of predicted branches (-1: none)", -1, 31)
+    jump_target_cache_bit: int = _own("bit of ioptions: indexes into the jump target cache (-1: none)", -1, 31)
     ioptions: int = number("options before the first support packet, for a trace that begins in the middle", 0, 0, (1 << 32) - 1)
+
+    def __post_init__(self) -> None:
+        """Take what is not given of the unit."""
+        for name, value in UNITS[self.unit].items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
@@ -82,86 +91,40 @@ class EtraceSettings(Settings):
         )
         return (*super().parameters(), *unused)
 
+    @property
+    def old(self) -> bool:
+        """Whether packets are those of the draft of April 2019."""
+        return self.version == "2019"
 
-@dataclass(frozen=True)
-class Setup:
-    """What decoding needs of the parameters. Widths are numbers of bits; some of the specification's discoverable attributes are one less.
+    @property
+    def context_bits(self) -> int:
+        """Bits of the context."""
+        return 0 if self.nocontext_p else self.context_width_p
 
-    Parameters
-    ----------
-    old : bool
-        Whether packets are those of the draft of April 2019.
-    address_width, address_lsb : int
-        Bits of an address, and the lowest one that is sent.
-    moved_context_bits : int
-        Bits of the context in packets about the context alone.
-    irdepth_bits : int
-        Bits of the depth of the return stack or call counter.
-    predicts : bool
-        Whether the encoder has a branch predictor.
-    implicit_return_bit, ... : int
-        Which bit of ioptions it is; -1 for none.
-    initial : int
-        The options before the first support packet.
-    """
+    @property
+    def moved_context_bits(self) -> int:
+        """Bits of the context in packets about the context alone, which always have it in the draft of 2019."""
+        return self.context_width_p if self.old else self.context_bits
 
-    old: bool
-    address_width: int
-    address_lsb: int
-    context_bits: int
-    moved_context_bits: int
-    time_bits: int
-    privilege_bits: int
-    ecause_bits: int
-    tval_bits: int
-    subformat_bits: int
-    cache_bits: int
-    irdepth_bits: int
-    predicts: bool
-    encoder_mode_bits: int
-    ioptions_bits: int
-    doptions_bits: int
-    data_trace: bool
-    implicit_return_bit: int
-    implicit_exception_bit: int
-    full_address_bit: int
-    jump_target_cache_bit: int
-    branch_prediction_bit: int
-    initial: int
+    @property
+    def time_bits(self) -> int:
+        """Bits of the time."""
+        return 0 if self.notime_p or self.old else self.time_width_p
 
-    @classmethod
-    def of(cls, settings: EtraceSettings) -> Setup:
-        """Make it of the parameters."""
-        old = settings.version == "2019"
-        unit = UNITS[settings.unit]
-        given = {name: getattr(settings, name) for name in unit}
-        own = {name: unit[name] if value is None else value for name, value in given.items()}
-        stack, counter = settings.return_stack_size_p, settings.call_counter_size_p
-        context = settings.context_width_p
-        return cls(
-            old=old,
-            address_width=settings.iaddress_width_p,
-            address_lsb=settings.iaddress_lsb_p,
-            context_bits=0 if settings.nocontext_p else context,
-            # A packet about the context alone always has it in the draft of 2019.
-            moved_context_bits=0 if settings.nocontext_p and not old else context,
-            time_bits=0 if settings.notime_p or old else settings.time_width_p,
-            privilege_bits=settings.privilege_width_p,
-            ecause_bits=settings.ecause_width_p,
-            tval_bits=0 if old and settings.notval_p else settings.iaddress_width_p,
-            subformat_bits=settings.f0s_width_p,
-            cache_bits=settings.cache_size_p,
-            irdepth_bits=stack + (stack > 0) + counter,
-            predicts=settings.bpred_size_p > 0,
-            data_trace=settings.data_trace and not old,
-            initial=settings.ioptions,
-            **own,
-        )
+    @property
+    def tval_bits(self) -> int:
+        """Bits of the trap value."""
+        return 0 if self.old and self.notval_p else self.iaddress_width_p
+
+    @property
+    def irdepth_bits(self) -> int:
+        """Bits of the depth of the return stack or call counter."""
+        return self.return_stack_size_p + (self.return_stack_size_p > 0) + self.call_counter_size_p
 
     @property
     def address_bits(self) -> int:
         """Bits of the address field."""
-        return self.address_width - self.address_lsb
+        return self.iaddress_width_p - self.iaddress_lsb_p
 
     @property
     def tail_bits(self) -> int:
@@ -171,11 +134,11 @@ class Setup:
     @property
     def words(self) -> int:
         """Words of 64 bits that hold every packet."""
-        start = 5 + self.privilege_bits + self.time_bits + max(self.context_bits, self.moved_context_bits)
-        trap = start + self.ecause_bits + 2 + self.address_bits + self.tval_bits
+        start = 5 + self.privilege_width_p + self.time_bits + max(self.context_bits, self.moved_context_bits)
+        trap = start + self.ecause_width_p + 2 + self.address_bits + self.tval_bits
         support = 5 + self.encoder_mode_bits + 2 + self.ioptions_bits + 2 + self.doptions_bits
-        count = 2 + self.subformat_bits + 34 + self.address_bits + self.tail_bits
-        cache = 2 + self.subformat_bits + self.cache_bits + 36 + self.tail_bits
+        count = 2 + self.f0s_width_p + 34 + self.address_bits + self.tail_bits
+        cache = 2 + self.f0s_width_p + self.cache_size_p + 36 + self.tail_bits
         branches = 38 + self.address_bits + self.tail_bits
         # One more, since a field may cross the end of a word.
         return max(-(-max(trap, support, count, cache, branches) // 64) + 1, 3)

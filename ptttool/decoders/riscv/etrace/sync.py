@@ -12,7 +12,7 @@ from ptttool.decoders.elements.model import ADDR, EO_TRACE, EVENT, EXCEPTION, NO
 from ptttool.decoders.packets import field as bits
 from ptttool.decoders.riscv.etrace.bits import bit_of, cut, merged
 from ptttool.decoders.riscv.etrace.found import PacketFields
-from ptttool.decoders.riscv.etrace.setup import Setup
+from ptttool.decoders.riscv.etrace.setup import EtraceSettings
 
 START, TRAP, CONTEXT, SUPPORT = range(4)  # subformats
 # By qual_status: no change, tracing ended, packets were lost, tracing ended.
@@ -25,7 +25,7 @@ class SyncReader:
 
     Parameters
     ----------
-    setup : Setup
+    settings : EtraceSettings
         Parameters of the encoder.
 
     Attributes
@@ -34,9 +34,9 @@ class SyncReader:
         The ioptions in force behind the last packet.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
-        self.options = setup.initial
+    def __init__(self, settings: EtraceSettings) -> None:
+        self.settings = settings
+        self.options = settings.ioptions
 
     def read(self, found: PacketFields, words: list[U64], rows: I64) -> U64 | None:
         """Read packets of format 3; return the options in force at every packet of the feed, None where they do not change."""
@@ -60,10 +60,10 @@ class SyncReader:
         return options
 
     def _support(self, found: PacketFields, words: list[U64], rows: I64) -> U64:
-        setup = self.setup
-        layout = [("ienable", 1), ("encoder_mode", setup.encoder_mode_bits), ("qual_status", 2), ("ioptions", setup.ioptions_bits)]
-        if setup.data_trace:
-            layout += [("denable", 1), ("dloss", 1), ("doptions", setup.doptions_bits)]
+        settings = self.settings
+        layout = [("ienable", 1), ("encoder_mode", settings.encoder_mode_bits), ("qual_status", 2), ("ioptions", settings.ioptions_bits)]
+        if settings.data_trace and not settings.old:
+            layout += [("denable", 1), ("dloss", 1), ("doptions", settings.doptions_bits)]
         fields, need = cut(words, layout)
         found.need[rows] = need
         found.add(rows, **fields)
@@ -80,23 +80,23 @@ class SyncReader:
         return after
 
     def _moved(self, found: PacketFields, words: list[U64], rows: I64) -> None:
-        setup = self.setup
-        before = [] if setup.old else [("privilege", setup.privilege_bits), ("time", setup.time_bits)]
-        fields, found.need[rows] = cut(words, [*before, ("context", setup.moved_context_bits)])
+        settings = self.settings
+        before = [] if settings.old else [("privilege", settings.privilege_width_p), ("time", settings.time_bits)]
+        fields, found.need[rows] = cut(words, [*before, ("context", settings.moved_context_bits)])
         found.add(rows, **fields)
         if "context" in fields:
             found.add(rows, context_id=fields["context"])
 
     def _where(self) -> list[tuple[str, int]]:
         """Return the fields that formats 3.0 and 3.1 begin with."""
-        setup = self.setup
-        context, privilege = ("context", setup.context_bits), ("privilege", setup.privilege_bits)
-        if setup.old:
+        settings = self.settings
+        context, privilege = ("context", settings.context_bits), ("privilege", settings.privilege_width_p)
+        if settings.old:
             return [context, privilege, ("branch", 1)]
-        return [("branch", 1), privilege, ("time", setup.time_bits), context]
+        return [("branch", 1), privilege, ("time", settings.time_bits), context]
 
     def _start(self, found: PacketFields, words: list[U64], rows: I64) -> None:
-        fields, found.need[rows] = cut(words, [*self._where(), ("address_field", self.setup.address_bits)])
+        fields, found.need[rows] = cut(words, [*self._where(), ("address_field", self.settings.address_bits)])
         address = fields["address_field"]
         found.starts = (rows, address)
         found.add(rows, branch=fields.pop("branch"), address_field=fields.pop("address_field"))
@@ -106,16 +106,18 @@ class SyncReader:
 
     def _traps(self, found: PacketFields, words: list[U64], rows: I64, options: U64 | None) -> None:
         """Read format 3.1, in groups of packets that have the same fields."""
-        setup = self.setup
-        address, tval = ("address_field", setup.address_bits), ("tval", setup.tval_bits)
-        cause = [("ecause", setup.ecause_bits), ("interrupt", 1)]
-        if setup.old:
+        settings = self.settings
+        address, tval = ("address_field", settings.address_bits), ("tval", settings.tval_bits)
+        cause = [("ecause", settings.ecause_width_p), ("interrupt", 1)]
+        if settings.old:
             groups = [(np.arange(len(rows)), [*self._where(), address, *cause, tval])]
             handled = np.ones(len(rows), dtype=np.bool_)
         else:
             layout = [*self._where(), *cause, ("thaddr", 1)]
             begin, _ = cut(words, layout)
-            implicit = bit_of((self.options if options is None else options[rows]), setup.implicit_exception_bit) & (begin["thaddr"] == 1)
+            implicit = bit_of((self.options if options is None else options[rows]), settings.implicit_exception_bit) & (
+                begin["thaddr"] == 1
+            )
             interrupt = begin["interrupt"] == 1
             handled = begin["thaddr"] == 1
             groups = []

@@ -6,7 +6,8 @@ import numpy as np
 from msgspec import Struct, field
 
 from ptttool.decoders.elements.arrays import I64
-from ptttool.decoders.riscv.etrace.setup import Setup
+from ptttool.decoders.riscv.etrace.bits import bit_of
+from ptttool.decoders.riscv.etrace.setup import EtraceSettings
 from ptttool.decoders.riscv.flow.problems import Problem
 from ptttool.decoders.riscv.flow.steps import Goal, Position
 from ptttool.decoders.riscv.flow.walk import PROGRAM_ENDS, Executed, Walker
@@ -53,7 +54,7 @@ class Hart:
 
     Parameters
     ----------
-    setup : Setup
+    settings : EtraceSettings
         Parameters of its encoder.
     walker : Walker
         Follows the program.
@@ -64,10 +65,10 @@ class Hart:
         Where the hart is; None until a packet says where trace begins, and after a packet that cannot be followed.
     """
 
-    def __init__(self, setup: Setup, walker: Walker) -> None:
-        self._setup, self._walker = setup, walker
+    def __init__(self, settings: EtraceSettings, walker: Walker) -> None:
+        self._settings, self._walker = settings, walker
         self.forget()
-        self._implicit_returns = self._bit(setup.initial, setup.implicit_return_bit)
+        self._implicit_returns = bit_of(settings.ioptions, settings.implicit_return_bit)
         self._refused = False  # it is reported once that returns are left out
 
     def forget(self) -> None:
@@ -75,10 +76,6 @@ class Hart:
         self.position: Position | None = None
         self._trapped = False
         self._privilege = 0
-
-    @staticmethod
-    def _bit(options: int, bit: int) -> bool:
-        return bit >= 0 and bool(options >> bit & 1)
 
     def rest(self) -> tuple[int, ...]:
         """Return the range of what was executed and is in no range yet; at a trap, everything is in one."""
@@ -163,7 +160,7 @@ class Hart:
         if status:
             self._trapped = False
         if options is not None:
-            self._implicit_returns = self._bit(options, self._setup.implicit_return_bit)
+            self._implicit_returns = bit_of(options, self._settings.implicit_return_bit)
         if self._implicit_returns:
             self._refuse(packet, report)
         else:

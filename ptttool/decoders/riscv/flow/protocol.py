@@ -22,11 +22,10 @@ from ptttool.decoders.parameters import Parameter, Paths, files_of, flag, number
 from ptttool.decoders.riscv.elf import Image, Program
 from ptttool.decoders.riscv.etrace import protocol as riscv_etrace
 from ptttool.decoders.riscv.etrace.protocol import RiscvEtrace, misfits
-from ptttool.decoders.riscv.etrace.setup import EtraceSettings, Setup
+from ptttool.decoders.riscv.etrace.setup import EtraceSettings
 from ptttool.decoders.riscv.flow.code import Code
 from ptttool.decoders.riscv.flow.hart import Hart, Report
 from ptttool.decoders.riscv.flow.problems import MISMATCHES, PROBLEM_CODES, PROBLEMS, REMARKS, Problem
-from ptttool.decoders.riscv.flow.ranges import RangeTable
 from ptttool.decoders.riscv.flow.steps import Goal
 from ptttool.decoders.riscv.flow.walk import Walker
 from ptttool.errors import UsageError
@@ -55,7 +54,7 @@ class RiscvFlow(PacketDecoder):
 
     Parameters
     ----------
-    setup : Setup
+    settings : EtraceSettings
         Parameters of the encoder.
     code : Code
         The program.
@@ -63,14 +62,13 @@ class RiscvFlow(PacketDecoder):
         Whether packets leave out the targets of jumps by a register that the instruction before has set.
     """
 
-    def __init__(self, setup: Setup, code: Code, *, sequential_jumps: bool) -> None:
-        self._packets = RiscvEtrace(setup)
+    def __init__(self, settings: EtraceSettings, code: Code, *, sequential_jumps: bool) -> None:
+        self._packets = RiscvEtrace(settings)
         self._walker = Walker(code, sequential_jumps=sequential_jumps)
-        self._table = RangeTable(code.program, self._walker)
-        self._hart = Hart(setup, self._walker)
-        self._has_options = setup.ioptions_bits > 0
+        self._hart = Hart(settings, self._walker)
+        self._has_options = settings.ioptions_bits > 0
         self._code = code
-        self._narrow = setup.address_width if 1 << setup.address_width <= code.program.mask else 0
+        self._narrow = settings.iaddress_width_p if 1 << settings.iaddress_width_p <= code.program.mask else 0
         self._last = Elements.empty(NAME)  # the last element of the last packet
         self._left = MAX_RANGES_FREE  # ranges that may be found before the next packet
 
@@ -98,7 +96,6 @@ class RiscvFlow(PacketDecoder):
         report = Report()
         if len(self._walker.ranges) > _MOST_KNOWN:  # no element refers to them any more
             self._walker.forget()
-            self._table = RangeTable(self._code.program, self._walker)
         self._follow(elements, last, packets.size, report)
         returns = last[np.array(list(report.returns), dtype=np.int64)]
         elements.put("en_addr", np.array(list(report.returns.values()), dtype=np.uint64), returns)
@@ -121,7 +118,7 @@ class RiscvFlow(PacketDecoder):
             timestamp=packets.timestamp[rows], timed=packets.timed[rows],
         )  # fmt: skip
         if count:
-            self._table.put(elements, np.arange(count), np.array(report.ranges, dtype=np.int64))
+            self._walker.ranges.put(elements, np.arange(count), np.array(report.ranges, dtype=np.int64))
         some = np.flatnonzero(kinds == ADDR_NACC)
         elements.put("st_addr", np.array([missing for _, _, missing in report.failed], dtype=np.uint64)[some - count], some)
         some = np.flatnonzero(kinds == NO_SYNC)
@@ -279,7 +276,7 @@ class FlowProtocol(PacketProtocol[FlowSettings]):
 
     def channel_decoder(self, settings: FlowSettings, context: StreamContext, channel: int) -> RiscvFlow:
         """Return a decoder for the packets of one encoder."""
-        return RiscvFlow(Setup.of(settings), _code(settings.elf), sequential_jumps=settings.sijump)
+        return RiscvFlow(settings, _code(settings.elf), sequential_jumps=settings.sijump)
 
     def remarks(self, elements: Elements, settings: FlowSettings) -> Iterator[str]:
         """Yield why the program could not be followed."""

@@ -5,12 +5,13 @@ Source: "Efficient Trace for RISC-V" 2.0, chapter "Decoder" (without return stac
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
 
-from ptttool.decoders.riscv.flow.code import Block, Code, Exit
+from ptttool.decoders.budget import MAX_RANGES_FREE
+from ptttool.decoders.riscv.flow.code import Code, Exit
 from ptttool.decoders.riscv.flow.problems import Problem, WalkError
+from ptttool.decoders.riscv.flow.ranges import Ranges
 
 # Instructions without a branch or discontinuity between them; more of them are an endless loop. A jump counts as several: no program
 # has hundreds of jumps in a row, and following them takes as long as following the instructions of long blocks.
@@ -71,13 +72,15 @@ class FlowWalk:
         Where the walk ends.
     sequential : bool
         Whether packets leave out the targets of jumps that the instruction before tells.
-    add_range : callable
-        Called with a block, the address in it from which on its instructions are executed, and whether the last one jumps.
+    ranges : Ranges
+        All ranges of the program so far.
+    found : list of int
+        The numbers of the ranges that are executed are added to it.
     """
 
     __slots__ = (
-        "_add_range", "_address", "_block", "_branches", "_code", "_first", "_goal", "_inferred", "_opened", "_outcomes", "_pc",
-        "_sequential", "_straight", "_to_branch",
+        "_address", "_block", "_branches", "_code", "_first", "_found", "_goal", "_inferred", "_opened", "_outcomes", "_pc",
+        "_ranges", "_sequential", "_straight", "_to_branch",
     )  # fmt: skip
 
     def __init__(
@@ -88,10 +91,11 @@ class FlowWalk:
         goal: int,
         *,
         sequential: bool,
-        add_range: Callable[[Block, int, bool], None],
+        ranges: Ranges,
+        found: list[int],
     ) -> None:
         self._code, self._address, self._goal = code, address, goal
-        self._sequential, self._add_range = sequential, add_range
+        self._sequential, self._ranges, self._found = sequential, ranges, found
         self._to_branch = goal == Goal.LAST_BRANCH
         self._block = code.block(start.block)
         self._opened, self._pc = start.open, start.pc
@@ -147,7 +151,9 @@ class FlowWalk:
             target = block.target if taken else block.end
         if self._straight > _MOST_INSTRUCTIONS:
             raise WalkError(Problem.ENDLESS_LOOP)
-        self._add_range(block, self._opened, taken)
+        if len(self._found) >= MAX_RANGES_FREE:
+            raise WalkError(Problem.OVER_BUDGET)
+        self._found.append(self._ranges.whole(block, self._opened, taken=taken))
         self._pc = self._opened = target
         self._block = self._code.block(target)
         return discontinued

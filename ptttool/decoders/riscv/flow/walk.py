@@ -7,44 +7,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from msgspec import Struct
-
-from ptttool.decoders.budget import MAX_RANGES_FREE
-from ptttool.decoders.elements.model import InstructionSubtype, InstructionType
-from ptttool.decoders.riscv.flow.code import Block, Code, Exit
+from ptttool.decoders.riscv.flow.code import Code, Exit
 from ptttool.decoders.riscv.flow.problems import Problem, WalkError
+from ptttool.decoders.riscv.flow.ranges import Ranges
 from ptttool.decoders.riscv.flow.steps import FlowWalk, Goal, Position
 
 PROGRAM_ENDS = (Problem.ILLEGAL, Problem.NO_CODE)
 # Walks that are kept, and ranges of all of them.
 _MOST_WALKS, _MOST_RANGES = 1 << 16, 1 << 21
-
-
-class Range(Struct, frozen=True):
-    """Instructions executed one after the other.
-
-    Parameters
-    ----------
-    start, last, end : int
-        Addresses of the first instruction, of the last, and behind that.
-    count : int
-        Number of instructions.
-    type, subtype : InstructionType, InstructionSubtype
-        Of the last instruction.
-    conditional : bool
-        Whether the last instruction is a branch.
-    jumped : bool
-        Whether it did not go to `end`.
-    """
-
-    start: int
-    last: int
-    end: int
-    count: int
-    type: InstructionType = InstructionType.OTHER
-    subtype: InstructionSubtype = InstructionSubtype.NONE
-    conditional: bool = False
-    jumped: bool = False
 
 
 class Executed(NamedTuple):
@@ -80,14 +50,13 @@ class Walker:
 
     Attributes
     ----------
-    ranges : list of Range
-        All ranges so far. A range is named by its position in this list; equal ones have the same.
+    ranges : Ranges
+        All ranges so far.
     """
 
     def __init__(self, code: Code, *, sequential_jumps: bool = False) -> None:
         self.code = code
-        self.ranges: list[Range] = []
-        self._numbers: dict[tuple[int, int, bool, bool], int] = {}  # by start, end, taken and whether the block ends there
+        self.ranges = Ranges(code.program)
         self._sequential = sequential_jumps
         # Programs take the same paths again and again.
         self._known: dict[tuple[Position, int, int, int, int], Executed] = {}
@@ -95,8 +64,7 @@ class Walker:
 
     def forget(self) -> None:
         """Forget all ranges and walks: ranges found later have numbers from 0 on."""
-        self.ranges.clear()
-        self._numbers.clear()
+        self.ranges = Ranges(self.code.program)
         self._known.clear()
         self._kept = 0
 
@@ -145,15 +113,9 @@ class Walker:
 
     def _go(self, position: Position, address: int, goal: int, branches: int, outcomes: int) -> Executed:
         ranges: list[int] = []
-
-        def add_range(block: Block, start: int, taken: bool) -> None:
-            if len(ranges) >= MAX_RANGES_FREE:
-                raise WalkError(Problem.OVER_BUDGET)
-            ranges.append(self._number(block, start, taken=taken))
-
         start = position._replace(branches=position.branches + branches, outcomes=position.outcomes | outcomes << position.branches)
         try:
-            end = FlowWalk(self.code, start, address, goal, sequential=self._sequential, add_range=add_range).run()
+            end = FlowWalk(self.code, start, address, goal, sequential=self._sequential, ranges=self.ranges, found=ranges).run()
             return Executed(tuple(ranges), end)
         except WalkError as error:
             return Executed(tuple(ranges) if error.problem in PROGRAM_ENDS else (), None, error.problem, error.missing)
@@ -162,11 +124,11 @@ class Walker:
         """Return the range of what was executed up to a position and is in no range yet: no packet follows."""
         block = self.code.block(position.block)
         if position.pc != block.last:
-            return self._part(block, position.open, position.pc, block.after(position.pc))
+            return (self.ranges.part(block, position.open, position.pc, block.after(position.pc)),)
         if block.exit == Exit.BRANCH and not position.branches:  # it was reached, and its outcome is unknown
-            return self._part(block, position.open, position.pc, block.end)
+            return (self.ranges.part(block, position.open, position.pc, block.end),)
         taken = not position.outcomes & 1 if block.exit == Exit.BRANCH else block.exit != Exit.ON
-        return (self._number(block, position.open, taken=taken),)
+        return (self.ranges.whole(block, position.open, taken=taken),)
 
     def next(self, position: Position) -> int | None:
         """Return where the program goes from a position; None where it does not say."""
@@ -194,36 +156,4 @@ class Walker:
         if position.open == position.pc:
             return ()
         block = self.code.block(position.block)
-        return self._part(block, position.open, block.addresses[block.addresses.index(position.pc) - 1], position.pc)
-
-    def _part(self, block: Block, start: int, last: int, end: int) -> tuple[int, ...]:
-        """Return a range that ends before its block does, or at a branch without an outcome."""
-        count = block.addresses.index(last) - block.addresses.index(start) + 1
-        return (self._add((start, end, False, False), Range(start, last, end, count)),)
-
-    def _number(self, block: Block, start: int, *, taken: bool) -> int:
-        """Return the range from `start` to the end of a block."""
-        key = (start, block.end, taken, True)
-        if key in self._numbers:
-            return self._numbers[key]
-        count = len(block.addresses) - block.addresses.index(start)
-        kind, subtype = _types_of(block)
-        return self._add(key, Range(start, block.last, block.end, count, kind, subtype, block.exit == Exit.BRANCH, taken))
-
-    def _add(self, key: tuple[int, int, bool, bool], found: Range) -> int:
-        if key not in self._numbers:
-            self._numbers[key] = len(self.ranges)
-            self.ranges.append(found)
-        return self._numbers[key]
-
-
-def _types_of(block: Block) -> tuple[InstructionType, InstructionSubtype]:
-    """Return type and subtype of a block's last instruction."""
-    if block.exit == Exit.ON or block.system_call:
-        return InstructionType.OTHER, InstructionSubtype.NONE
-    kind = InstructionType.BR_INDIRECT if block.exit == Exit.DISCONTINUITY else InstructionType.BR
-    if block.link:
-        return kind, InstructionSubtype.BR_LINK
-    if block.back:
-        return kind, InstructionSubtype.RETURN
-    return kind, InstructionSubtype.TRAP_RETURN if block.trap_return else InstructionSubtype.NONE
+        return (self.ranges.part(block, position.open, block.addresses[block.addresses.index(position.pc) - 1], position.pc),)
