@@ -77,7 +77,7 @@ class Stack(Struct, frozen=True):
     def reads(self) -> tuple[Path, ...]:
         """Files and folders that parameters name."""
         found: list[str] = []
-        for parameter in parameters_of(self.protocol, NO_FRAMING if self.framing is None else self.framing.name):
+        for parameter in parameters_of(self.protocol, _name_of(self.framing)):
             text = self.values.get(parameter.name)
             if parameter.paths is not None and isinstance(text, str):
                 found += [text] if parameter.paths is Paths.FOLDER else [path for path, _ in files_of(text)]
@@ -85,7 +85,7 @@ class Stack(Struct, frozen=True):
 
     def context(self, cpu: int | None = None) -> StreamContext:
         """Return what is known about a stream."""
-        return StreamContext(cpu, self.sources, NO_FRAMING if self.framing is None else self.framing.name)
+        return StreamContext(cpu, self.sources, _name_of(self.framing))
 
     def decoder(self, cpu: int | None = None) -> Decoder:
         """Return a decoder for one stream.
@@ -104,6 +104,10 @@ class Stack(Struct, frozen=True):
         assert isinstance(protocol, ByteProtocol | PacketProtocol)
         channels = protocol.channel_decoder
         return self.framing.framed(self.framing_settings, context, lambda channel: channels(settings, context, channel))
+
+
+def _name_of(framing: FramingProtocol[Any] | None) -> str:
+    return NO_FRAMING if framing is None else framing.name
 
 
 def default_protocol(auxtrace_type: int | None) -> str | None:
@@ -155,7 +159,7 @@ def stack_of(name: str, given: Mapping[str, Given]) -> Stack:
     """
     protocol = PROTOCOLS.get(name)
     framing = _framing_of(protocol, given)
-    parameters = parameters_of(protocol, NO_FRAMING if framing is None else framing.name)
+    parameters = parameters_of(protocol, _name_of(framing))
     title = name if framing is None else f"{name} behind {framing.name}"
     values = settle(parameters, _of_the_unit(given, protocol, parameters), title)
     settings = protocol.settings_type.of(values)

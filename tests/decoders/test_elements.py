@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ptttool.decoders.elements.arrays import Elements, Strings
-from ptttool.decoders.elements.model import FIELDS, FIELDS_BY_NAME, KINDS, Flags, Origin
+from ptttool.decoders.elements.model import FIELDS, FIELDS_BY_NAME, KINDS, ORIGINS, Flags
 from ptttool.table.schema import Column
 from tests import ROOT
 
@@ -18,7 +18,7 @@ DOCUMENT = ROOT / "docs" / "elements.md"
 
 def kind_table() -> Iterator[str]:
     """The kinds as a table in Markdown."""
-    origins = {Origin.DOCUMENT: "OpenCSD", Origin.LATER: "OpenCSD, later", Origin.PTTTOOL: "ptttool"}
+    origins = {"document": "OpenCSD", "later": "OpenCSD, later", "ptttool": "ptttool"}
     yield "| kind | of | meaning | fields always there | fields there or not |"
     yield "| --- | --- | --- | --- | --- |"
     for kind in KINDS:
@@ -51,10 +51,10 @@ def test_the_document_has_the_tables_of_the_code(name: str) -> None:
 
 
 def test_kinds_are_those_of_opencsd_and_two_more() -> None:
-    of = {origin: [kind.name for kind in KINDS if kind.origin == origin] for origin in Origin}
-    assert len(of[Origin.DOCUMENT]) == 16
-    assert of[Origin.LATER] == ["sync_marker", "memtrans", "instrumentation", "itmtrace"]
-    assert of[Origin.PTTTOOL] == ["addr", "branch_map"]
+    of = {origin: [kind.name for kind in KINDS if kind.origin == origin] for origin in ORIGINS}
+    assert len(of["document"]) == 16
+    assert of["later"] == ["sync_marker", "memtrans", "instrumentation", "itmtrace"]
+    assert of["ptttool"] == ["addr", "branch_map"]
 
 
 def test_fields_and_kinds_know_each_other() -> None:

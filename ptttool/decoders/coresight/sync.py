@@ -25,7 +25,8 @@ class SyncedPart(Struct, frozen=True, eq=False):
     Parameters
     ----------
     what : str
-        ``frames``: whole frames; ``lost``: bytes before the first synchronisation; ``broken``: a frame without its end; ``fsync`` or ``hsync``.
+        ``frames``: whole frames; ``lost``: bytes before the first synchronisation; ``broken``: a frame without its end; ``fsync``;
+        ``hsync``.
     index : ndarray of uint64
         Offsets of all bytes of frames; otherwise of each packet or run of bytes.
     data : ndarray of uint8

@@ -337,23 +337,17 @@ class Elements:
                 for row, value in zip(rows, _plain(part.values, known[name]), strict=True):
                     if value is not None:
                         own[row][name] = value
-        timed = self.timed.tolist()
-        for row, (protocol, index, size, kind, channel, flags, timestamp) in enumerate(
-            zip(
-                self.protocol.tolist(), self.index.tolist(), self.size.tolist(), self.kind.tolist(), self.channel.tolist(),
-                self.flags.tolist(), self.timestamp.tolist(), strict=True,
-            )
-        ):  # fmt: skip
+        for row, fields in enumerate(own):
             yield Element(
-                index=index,
-                size=size,
-                channel=None if channel < 0 else channel,
-                timestamp=timestamp if timed[row] else None,
-                protocol=self.protocols[protocol],
-                kind=KIND_NAMES[kind],
-                fields=own[row],
+                index=int(self.index[row]),
+                size=int(self.size[row]),
+                channel=int(self.channel[row]) if self.channel[row] >= 0 else None,
+                timestamp=int(self.timestamp[row]) if self.timed[row] else None,
+                protocol=self.protocols[self.protocol[row]],
+                kind=KIND_NAMES[self.kind[row]],
+                fields=fields,
                 raw=self.raw[row],
-                flags=Flags(flags),
+                flags=Flags(int(self.flags[row])),
             )
 
 

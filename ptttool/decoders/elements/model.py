@@ -7,7 +7,7 @@ Names of kinds are those of OpenCSD, without the prefix and in lower case. Nothi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import IntFlag, StrEnum
+from enum import IntFlag
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -119,12 +119,8 @@ def common(*names: str) -> tuple[Column, ...]:
     return tuple(FIELDS_BY_NAME[name] for name in names)
 
 
-class Origin(StrEnum):
-    """Who defined a kind of element."""
-
-    DOCUMENT = "document"  # OpenCSD's guide
-    LATER = "later"  # OpenCSD, after its guide
-    PTTTOOL = "ptttool"
+# Who defined a kind of element: OpenCSD's guide; OpenCSD after its guide; ptttool.
+ORIGINS = ("document", "later", "ptttool")
 
 
 class Kind(NamedTuple):
@@ -136,15 +132,15 @@ class Kind(NamedTuple):
         Name, and one line of documentation.
     fields, optional : tuple of str
         Fields that its elements always have, and those that they may have.
-    origin : Origin
-        Who defined it.
+    origin : str
+        Who defined it, one of :data:`ORIGINS`.
     """
 
     name: str
     meaning: str
     fields: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
-    origin: Origin = Origin.DOCUMENT
+    origin: str = "document"
 
 
 _CC = ("cycle_count",)
@@ -190,14 +186,14 @@ KINDS: tuple[Kind, ...] = (
             "payload",
         ),
     ),
-    Kind("sync_marker", "position of an element that comes later", ("marker_type", "marker_value"), origin=Origin.LATER),
-    Kind("memtrans", "transactional memory", ("mem_trans",), origin=Origin.LATER),
-    Kind("instrumentation", "value that software wrote into the trace (FEAT_ITE)", ("el", "value"), origin=Origin.LATER),
-    Kind("itmtrace", "ITM or DWT packet", ("itm_packet",), ("source_id", "payload_size", "value", "itm_overflow"), origin=Origin.LATER),
+    Kind("sync_marker", "position of an element that comes later", ("marker_type", "marker_value"), origin="later"),
+    Kind("memtrans", "transactional memory", ("mem_trans",), origin="later"),
+    Kind("instrumentation", "value that software wrote into the trace (FEAT_ITE)", ("el", "value"), origin="later"),
+    Kind("itmtrace", "ITM or DWT packet", ("itm_packet",), ("source_id", "payload_size", "value", "itm_overflow"), origin="later"),
     Kind("custom", "packet of the protocol that no other kind describes; its own fields do", (), ("payload",)),
-    Kind("addr", "an address that was reached", (), ("address",), origin=Origin.PTTTOOL),
+    Kind("addr", "an address that was reached", (), ("address",), origin="ptttool"),
     Kind("branch_map", "branches taken and not taken, and the address reached", ("branches", "branch_map"), ("address",),
-         origin=Origin.PTTTOOL),
+         origin="ptttool"),
 )  # fmt: skip
 KIND_NAMES = tuple(kind.name for kind in KINDS)
 # Codes of kinds, as tables hold them.

@@ -57,8 +57,17 @@ def read_snapshot(path: str | Path) -> Snapshot:
     """
     top = Path(path)
     top = top / "snapshot.ini" if top.is_dir() else top
-    reader = _Reader()
-    ini = reader.read(top)
+    size = 0  # of all files so far: the files of a snapshot may name a file again and again
+
+    def read(path: Path) -> _Ini:
+        nonlocal size
+        text = read_text(path, "a snapshot")
+        size += len(text)
+        if size > MAX_SNAPSHOT_BYTES:
+            raise over_budget(path, "the files of the snapshot together", MAX_SNAPSHOT_BYTES, "bytes")
+        return _parsed(path, text)
+
+    ini = read(top)
     files = [file for _, file in ini.pairs("device_list")]
     if not files:
         raise InputError(top, "no [device_list]: this is not a snapshot.ini", code="bad-snapshot")
@@ -66,9 +75,9 @@ def read_snapshot(path: str | Path) -> Snapshot:
         raise InputError(top, "[device_list]: a device without a file", code="bad-snapshot")
     if len(files) > MAX_SNAPSHOT_DEVICES:
         raise over_budget(top, "[device_list]", MAX_SNAPSHOT_DEVICES, "devices")
-    devices = [_device(reader, top.parent / file) for file in files]
+    devices = [_device(top.parent / file, read(top.parent / file)) for file in files]
     metadata = ini.section("trace").get("metadata")
-    trace = _Ini() if metadata is None else reader.read(top.parent / metadata)
+    trace = _Ini() if metadata is None else read(top.parent / metadata)
     cores = {device.name: device for device in devices if device.kind == "core"}
     # A core may have several sources, so this maps sources to cores.
     traced = {source: core for core, source in trace.pairs("core_trace_sources")}
@@ -124,8 +133,7 @@ class _Device(NamedTuple):
     memory: tuple[Memory, ...]
 
 
-def _device(reader: _Reader, path: Path) -> _Device:
-    ini = reader.read(path)
+def _device(path: Path, ini: _Ini) -> _Device:
     device = ini.section("device")
     if "name" not in device:
         raise InputError(path, "no [device] with a name", code="bad-snapshot")
@@ -155,30 +163,20 @@ def _device(reader: _Reader, path: Path) -> _Device:
     return _Device(device["name"], kind, device.get("type", ""), registers, tuple(memory))
 
 
-class _Reader:
-    """Reads the files of one snapshot, which may name a file again and again."""
-
-    def __init__(self) -> None:
-        self._read = 0
-
-    def read(self, path: Path) -> _Ini:
-        """Read an .ini file."""
-        text = read_text(path, "a snapshot")
-        self._read += len(text)
-        if self._read > MAX_SNAPSHOT_BYTES:
-            raise over_budget(path, "the files of the snapshot together", MAX_SNAPSHOT_BYTES, "bytes")
-        ini = _Ini()
-        for number, line in enumerate(text.splitlines(), 1):
-            line = _REMARK.sub("", line).strip()
-            section = _SECTION.fullmatch(line)
-            name, equals, value = line.partition("=")
-            if section is not None:
-                ini.append((section[1].strip(), []))
-            elif name and equals and ini:
-                ini[-1][1].append((name.rstrip(), value.lstrip()))
-            elif line:
-                raise InputError(path, f"line {number} is neither [section] nor key=value", code="bad-snapshot")
-        return ini
+def _parsed(path: Path, text: str) -> _Ini:
+    """Parse an .ini file."""
+    ini = _Ini()
+    for number, line in enumerate(text.splitlines(), 1):
+        line = _REMARK.sub("", line).strip()
+        section = _SECTION.fullmatch(line)
+        name, equals, value = line.partition("=")
+        if section is not None:
+            ini.append((section[1].strip(), []))
+        elif name and equals and ini:
+            ini[-1][1].append((name.rstrip(), value.lstrip()))
+        elif line:
+            raise InputError(path, f"line {number} is neither [section] nor key=value", code="bad-snapshot")
+    return ini
 
 
 def _number(path: Path, name: str, text: str) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import stat
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -190,7 +190,7 @@ def architecture_of(core: str) -> tuple[int, int]:
 def _images(memory: Sequence[Memory]) -> list[tuple[int, int, str, int, int]]:
     """Return address, memory space, path, offset and size of each image; of overlapping images, only the first is used."""
     taken: list[tuple[int, int, str, int, int]] = []
-    spaces = [_Intervals() for _ in range(ANY_SPACE.bit_length())]
+    spaces: list[list[tuple[int, int]]] = [[] for _ in range(ANY_SPACE.bit_length())]
     for image in memory:
         held = _size(image.path) - image.offset
         size = (held if image.size is None else min(held, image.size)) & ~1  # the library does not accept half an instruction
@@ -201,31 +201,18 @@ def _images(memory: Sequence[Memory]) -> list[tuple[int, int, str, int, int]]:
                 image.path, f"memory image: {image.address:#x} is not a possible address", hint="addresses are even and have 64 bits"
             )
         space = _SPACES.get(image.space.upper(), ANY_SPACE)
-        own = [intervals for bit, intervals in enumerate(spaces) if space >> bit & 1]
-        if not any(intervals.overlap(image.address, image.address + size) for intervals in own):
-            for intervals in own:
-                intervals.add(image.address, image.address + size)
+        own = [ranges for bit, ranges in enumerate(spaces) if space >> bit & 1]
+        if not any(_overlaps(ranges, image.address, image.address + size) for ranges in own):
+            for ranges in own:
+                insort(ranges, (image.address, image.address + size))
             taken.append((image.address, space, str(image.path.absolute()), image.offset, size))
     return taken
 
 
-class _Intervals:
-    """Ranges of addresses that do not overlap."""
-
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-
-    def overlap(self, start: int, end: int) -> bool:
-        """Return whether any of them overlaps a range."""
-        at = bisect_left(self._starts, end)
-        return at > 0 and self._ends[at - 1] > start
-
-    def add(self, start: int, end: int) -> None:
-        """Add a range that does not overlap any of them."""
-        at = bisect_left(self._starts, start)
-        self._starts.insert(at, start)
-        self._ends.insert(at, end)
+def _overlaps(ranges: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Return whether any of ascending ranges of addresses, which do not overlap, overlaps another one."""
+    at = bisect_left(ranges, (end,))
+    return at > 0 and ranges[at - 1][1] > start
 
 
 def _size(path: Path) -> int:

@@ -44,12 +44,7 @@ def input_output(scene: Scene) -> Process:
     code, place, size = rng.choice((tlps.IORD, tlps.IOWR)), PORTS + rng.randrange(32), rng.choice((1, 2, 4))
     size = min(size, 4 - place % 4)
     back = tlps.CPLD if code == tlps.IORD else tlps.CPL
-    return _answered(
-        host,
-        scene.endpoint.id,
-        lambda tag: tlps.request(code, host.id, tag, place, size),
-        back,
-    )
+    return _answered(host, scene.endpoint.id, lambda tag: tlps.request(code, host.id, tag, place, size), back)
 
 
 def _configuration(scene: Scene, codes: tuple[int, int], destination: int, *, status: int = tlps.SUCCESS) -> Process:
