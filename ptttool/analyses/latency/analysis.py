@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _BOTH = "--format 4dw --direction both --type np,cpl"
 # Bins of the histogram: so many fine bins in one.
 _COARSE = 4
+_TIMES = ("min", "mean", "p50", "p90", "p99", "p999", "max")
 
 
 class LatencyAnalysis(MatchingAnalysis[Latency]):
@@ -183,14 +184,8 @@ def _spread(group: Group | None, which: int) -> Spread:
 def _scaled(spread: Spread | None, time: TimeFacts) -> Spread | None:
     if spread is None or time.tick_ns is None:
         return None
-
-    def scaled(value: float | None) -> float | None:
-        return None if value is None else time.scaled(value)
-
-    return replace(
-        spread, min=scaled(spread.min), mean=scaled(spread.mean), p50=scaled(spread.p50), p90=scaled(spread.p90), p99=scaled(spread.p99),
-        p999=scaled(spread.p999), max=scaled(spread.max),
-    )  # fmt: skip
+    times = {name: getattr(spread, name) for name in _TIMES}
+    return replace(spread, **{name: None if value is None else time.scaled(value) for name, value in times.items()})
 
 
 def _size(number: int) -> str:

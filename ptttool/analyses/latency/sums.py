@@ -45,8 +45,6 @@ class Group(NamedTuple):
 
     Parameters
     ----------
-    by : By
-        What they have in common.
     value : int
         Requester ID, code of the kind or the direction, or position in :data:`SIZES`.
     bins, counts : sequence of ndarray of int64
@@ -60,7 +58,6 @@ class Group(NamedTuple):
         is -1.
     """
 
-    by: By
     value: int
     bins: Sequence[Array]
     counts: Sequence[Array]
@@ -139,7 +136,7 @@ class LatencySums:
         for row in rows.tolist():
             ends = np.searchsorted(cells, (keys[row] * 2 + np.arange(3)) << BIN_BITS)
             bins, numbers = ([each[start:stop] for start, stop in pairwise(ends)] for each in (cells & ((1 << BIN_BITS) - 1), counts))
-            groups.append(Group(by, int(keys[row]) & _VALUE_MASK, bins, numbers, endings[row], *(each[row] for each in sums)))
+            groups.append(Group(int(keys[row]) & _VALUE_MASK, bins, numbers, endings[row], *(each[row] for each in sums)))
         return groups
 
 

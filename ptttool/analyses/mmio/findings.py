@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.distribution import Distribution
 from ptttool.analyses.mmio.document import Mmio, PollingRun, RegisterUse, RequestLatency, RequestSums, SlowRequest
 from ptttool.analyses.mmio.registers import Space, target_name
-from ptttool.analyses.mmio.sums import ATOMIC, FLOWS, OPERATION_BITS, OPERATIONS, OUTBOUND, READ, WRITE
+from ptttool.analyses.mmio.sums import FLOWS, OPERATION_BITS, OPERATIONS, OUTBOUND, READ
 from ptttool.analyses.regions import Region, tables_of
 from ptttool.analyses.time.model import TimeModel
 from ptttool.tlp.transactions import REQUESTER_BITS, Ending
@@ -32,7 +33,7 @@ Key = tuple[Space, int]
 def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, context: AnalysisContext, untraced: Untraced) -> Mmio:
     """Return the result of the analysis."""
     has_time = scope.time_model is not TimeModel.UNKNOWN
-    registers, more = _registers(sums, polling, has_time)
+    registers, more = _registers(sums, polling)
     runs = polling.runs()
     slowest = sums.slowest
     keys = [key for key, _ in registers]
@@ -46,56 +47,36 @@ def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, co
         flows=list(_flows(sums, untraced)),
         registers=[
             RegisterUse(
-                register=names[key], space=key[0].title, address=hex(key[1]), reads=use.reads, writes=use.writes, atomics=use.atomics,
-                answered=use.answered, mean_ticks=use.ticks / use.answered if use.answered else None, repeats=use.repeats,
-                period_ticks=use.period / use.repeats if use.repeats and has_time else None, index=use.index,
+                register=names[key], space=key[0].title, address=hex(key[1]), reads=use["read"], writes=use["write"],
+                atomics=use["atomic"], answered=use["answered"], mean_ticks=use["ticks"] / use["answered"] if use["answered"] else None,
+                repeats=use["repeats"], period_ticks=use["period"] / use["repeats"] if use["repeats"] and has_time else None,
+                index=use["index"],
             )
             for key, use in registers
         ],
         more=more,
         register_bytes=1 << max(sums.requests.shift, sums.answered.shift, polling.repeats.shift),
         polling=[_run(run, names, has_time) for run in runs],
-        slowest=[
-            _slow(slow, names)
-            for slow in slowest
-        ],
+        slowest=[_slow(slow, names) for slow in slowest],
     )  # fmt: skip
 
 
-class _Use:
-    """What is known of one register."""
-
-    def __init__(self) -> None:
-        self.reads = self.writes = self.atomics = self.answered = self.ticks = self.repeats = self.period = 0
-        self.index = 1 << 64
-
-    @property
-    def requests(self) -> int:
-        return self.reads + self.writes + self.atomics
-
-
-def _registers(sums: RegisterSums, polling: Polling, has_time: bool) -> tuple[list[tuple[Key, _Use]], int]:
+def _registers(sums: RegisterSums, polling: Polling) -> tuple[list[tuple[Key, Counter[str]]], int]:
     """Return the registers with most requests, and how many others there are."""
     # Where there were too many registers, all three tables are looked at by the largest ranges of them.
     shift = max(sums.requests.shift, sums.answered.shift, polling.repeats.shift)
-    uses: dict[Key, _Use] = {}
+    uses: defaultdict[Key, Counter[str]] = defaultdict(Counter)
     for target, flow, count, _, index in _rows(sums.requests, shift):
-        use = uses.setdefault((Space(flow >> OPERATION_BITS), target), _Use())
-        operation = flow & (1 << OPERATION_BITS) - 1
-        use.reads += count if operation == READ else 0
-        use.writes += count if operation == WRITE else 0
-        use.atomics += count if operation == ATOMIC else 0
-        use.index = min(use.index, index)
+        use = uses[Space(flow >> OPERATION_BITS), target]
+        use[OPERATIONS[flow & (1 << OPERATION_BITS) - 1]] += count
+        use["requests"] += count
+        use["index"] = min(use.get("index", index), index)
     for target, flow, count, ticks, _ in _rows(sums.answered, shift):
         if flow & (1 << OPERATION_BITS) - 1 == READ:
-            use = uses[Space(flow >> OPERATION_BITS), target]
-            use.answered += count
-            use.ticks += ticks
+            uses[Space(flow >> OPERATION_BITS), target].update(answered=count, ticks=ticks)
     for target, space, count, ticks, _ in _rows(polling.repeats, shift):
-        use = uses[Space(space), target]
-        use.repeats += count
-        use.period += ticks if has_time else 0
-    ordered = sorted(uses.items(), key=lambda item: (-item[1].requests, item[1].index, item[0]))
+        uses[Space(space), target].update(repeats=count, period=ticks)
+    ordered = sorted(uses.items(), key=lambda item: (-item[1]["requests"], item[1]["index"], item[0]))
     return ordered[:MAX_LISTED], max(len(ordered) - MAX_LISTED, 0)
 
 
