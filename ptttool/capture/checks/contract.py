@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -63,13 +63,6 @@ def in_order() -> list[Check]:
     return sorted(CHECKS, key=lambda one: (one.order, one.name))
 
 
-def diagnose(host: Host, plan: Plan) -> Iterator[tuple[Check, Diagnostic]]:
-    """Yield what every check finds."""
-    for one in in_order():
-        for found in one.run(host, plan):
-            yield one, found
-
-
 def require(host: Host, plan: Plan) -> list[Diagnostic]:
     """Run the checks until one fails.
 
@@ -84,8 +77,9 @@ def require(host: Host, plan: Plan) -> list[Diagnostic]:
         The first thing that prevents the recording: it is the root cause.
     """
     warnings = []
-    for one, found in diagnose(host, plan):
-        if found.severity is Severity.ERROR:
-            raise one.exception(found)
-        warnings.append(found)
+    for one in in_order():
+        for found in one.run(host, plan):
+            if found.severity is Severity.ERROR:
+                raise one.exception(found)
+            warnings.append(found)
     return warnings

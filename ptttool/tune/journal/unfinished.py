@@ -102,39 +102,30 @@ class Unfinished(Struct, frozen=True):
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What a command says of these changes."""
-        return tuple(self._diagnostics())
-
-    def _diagnostics(self) -> Iterator[Diagnostic]:
+        found: list[Diagnostic] = []
         if self.changes:
             half = [one for one in self.attributes if one.state is not ValueState.OLD]
             names = first_of([one.label for one in half], SHOWN)
             what = in_words(describe(change) for change in self.changes[-3:])
-            yield Diagnostic(
-                Severity.WARNING,
-                HALF_DONE,
-                f"{what} was cut off: {len(half)} of {counted(len(self.attributes), 'tune attribute')} changed: {in_words(names)}; {SEE}",
-                hint="'ptttool tune recover --restore' sets the old values, --complete the new ones",
-                details={"changes": [change.number for change in self.changes], "attributes": [one.label for one in half]},
-            )
+            part = f"{len(half)} of {counted(len(self.attributes), 'tune attribute')}"
+            message = f"{what} was cut off: {part} changed: {in_words(names)}; {SEE}"
+            hint = "'ptttool tune recover --restore' sets the old values, --complete the new ones"
+            details = {"changes": [change.number for change in self.changes], "attributes": [one.label for one in half]}
+            found.append(Diagnostic(Severity.WARNING, HALF_DONE, message, hint, details=details))
         for change in self.before_boot:
-            yield Diagnostic(
-                Severity.INFO,
-                "restarted-since",
-                f"{describe(change)} was cut off before the machine was started again: the tune attributes have their power-on values",
-                details={"change": change.number},
-            )
+            message = f"{describe(change)} was cut off before the machine was started again: the tune attributes have their power-on values"
+            found.append(Diagnostic(Severity.INFO, "restarted-since", message, details={"change": change.number}))
         for change in self.under_way:
-            yield Diagnostic(
-                Severity.INFO,
-                "change-under-way",
-                f"{describe(change)}, process {change.author.pid}, is changing tune attributes now",
-                details={"change": change.number, "pid": change.author.pid},
-            )
-        for error in self.damaged:
-            yield Diagnostic(Severity.WARNING, error.code, f"{error.message}; {SEE}", hint=error.hint, where=error.path)
+            message = f"{describe(change)}, process {change.author.pid}, is changing tune attributes now"
+            facts = {"change": change.number, "pid": change.author.pid}
+            found.append(Diagnostic(Severity.INFO, "change-under-way", message, details=facts))
+        found += [
+            Diagnostic(Severity.WARNING, error.code, f"{error.message}; {SEE}", hint=error.hint, where=error.path) for error in self.damaged
+        ]
         for device in self.reloaded:
             message = f"{device}: the driver was loaded again since the change was cut off"
-            yield Diagnostic(Severity.INFO, "driver-reloaded", message, where=device)
+            found.append(Diagnostic(Severity.INFO, "driver-reloaded", message, where=device))
+        return tuple(found)
 
 
 def describe(change: ChangeRecord) -> str:
