@@ -283,7 +283,7 @@ class Recorder:
         """Turn the event on and off at the right time, and wait for perf's end; return when that was."""
         assert self._process is not None
         silent: float | None = None
-        with selectors.DefaultSelector() as ends, ExitStack() as closing:
+        with selectors.PollSelector() as ends, ExitStack() as closing:
             ends.register(self._switch, selectors.EVENT_READ)
             _end_with(self._process, ends, closing)
             while self._process.poll() is None:
