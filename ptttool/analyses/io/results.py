@@ -333,18 +333,8 @@ class IoResult(Shown, Struct, frozen=True):
             Column("Bytes sent", Unit.BYTES),
             Column("Interrupts", weight=2),
         )
-        rows = [
-            (
-                _called(each.requester, names),
-                each.rx_packets,
-                each.rx_bytes,
-                each.tx_sends_least,
-                each.tx_sends_most,
-                each.tx_bytes,
-                each.interrupts,
-            )
-            for each in understood
-        ]
+        shown = ("rx_packets", "rx_bytes", "tx_sends_least", "tx_sends_most", "tx_bytes", "interrupts")
+        rows = [(_called(each.requester, names), *(getattr(each, name) for name in shown)) for each in understood]
         return Table("Network", columns, rows)
 
     def _notes(self) -> Iterator[Note]:

@@ -192,17 +192,8 @@ class Latency(Shown, Struct, frozen=True):
         yield "Bytes", f"{self.received_bytes:,} received of {self.requested_bytes:,} asked for or written"
 
     def _tables(self, names: Names) -> Iterator[Part]:
-        whole = LatencyGroup(
-            "all",
-            self.requests,
-            self.matched,
-            self.errors,
-            self.short,
-            self.requested_bytes,
-            self.received_bytes,
-            self.ticks,
-            self.to_first,
-        )
+        # What is known of a group is known of all requests under the same names.
+        whole = LatencyGroup("all", *(getattr(self, name) for name in LatencyGroup.__struct_fields__[1:]))
         if self.ticks is None or not self.ticks.n:
             return
         yield self._table("Time to the last completion, by direction", "Direction", self.directions, whole)
