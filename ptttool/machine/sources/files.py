@@ -17,6 +17,11 @@ from ptttool.machine.sources.contract import or_none
 DATABASES = ("/udev.txt", "/udev.txt.gz", "/sos_commands/devices/udevadm_info_--export-db")
 
 
+def refusal(number: int, path: str) -> OSError:
+    """Return the error with which the system refuses a path."""
+    return OSError(number, os.strerror(number), path)
+
+
 class FolderFiles:
     """The files of a folder.
 
@@ -39,7 +44,7 @@ class FolderFiles:
             return self._folder + path[4:]
         if path in DATABASES:
             return str(Path(self._folder).parent) + path
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        raise refusal(errno.ENOENT, path)
 
     def link(self, path: str) -> str | None:
         """Return the target of a symbolic link."""
@@ -90,8 +95,7 @@ class FolderFiles:
         try:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
-                code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-                raise OSError(code, os.strerror(code), real)
+                raise refusal(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, real)
             self._require_path(descriptor, path)
         except OSError:
             os.close(descriptor)
@@ -149,8 +153,7 @@ class MemoryFiles:
         """List the names in a folder."""
         if path in self._folders:
             return sorted(self._folders[path])
-        code = errno.ENOTDIR if path in self._files else errno.ENOENT
-        raise OSError(code, os.strerror(code), path)
+        raise refusal(errno.ENOTDIR if path in self._files else errno.ENOENT, path)
 
     def read(self, path: str, limit: int) -> bytes:
         """Read the first ``limit`` bytes of a file."""
@@ -164,8 +167,7 @@ class MemoryFiles:
 
     def _check(self, path: str) -> None:
         if path not in self._files:
-            code = errno.EISDIR if path in self._folders else errno.ENOENT
-            raise OSError(code, os.strerror(code), path)
+            raise refusal(errno.EISDIR if path in self._folders else errno.ENOENT, path)
 
 
 Files = FolderFiles | MemoryFiles

@@ -6,7 +6,6 @@ import errno
 import gzip
 import io
 import json
-import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -24,7 +23,7 @@ from ptttool.machine.budget import (
     MAX_PATH,
 )
 from ptttool.machine.sources.contract import DEMO, or_none
-from ptttool.machine.sources.files import DATABASES, Files, MemoryFiles
+from ptttool.machine.sources.files import DATABASES, Files, MemoryFiles, refusal
 from ptttool.machine.sources.walk import walk_devices
 
 # As the kernel: more links than this on one path are a loop.
@@ -95,14 +94,11 @@ class RecordedSource:
         except (FileNotFoundError, IsADirectoryError):
             if real not in self._refused:
                 raise
-        raise self._refusal(real)
-
-    def _refusal(self, path: str) -> OSError:
-        """Return the error with which the machine refused a file when it was collected."""
-        return OSError(self._refused[path], os.strerror(self._refused[path]), path)
+        raise refusal(self._refused[real], real)
 
     @cached_property
     def _refused(self) -> dict[str, int]:
+        """What the machine refused when it was collected, and the error number."""
         try:
             found = json.loads(self._files.read(MANIFEST, _LONGEST_MANIFEST))["refused"]
             return {str(path): code for path, code in found.items() if type(code) is int and code in errno.errorcode}
@@ -117,14 +113,14 @@ class RecordedSource:
         """List the names in a folder, sorted."""
         real = self._follow(path)
         if real in self._refused:
-            raise self._refusal(real)
+            raise refusal(self._refused[real], real)
         return self._files.names(real)
 
     def resolve(self, path: str) -> str:
         """Follow every link of a path; the target of its last link need not be recorded."""
         head, _, tail = path.rstrip("/").rpartition("/")
         if not self._files.exists(f"{self._follow(head)}/{tail}".replace("//", "/")):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+            raise refusal(errno.ENOENT, path)
         return self._follow(path)
 
     def _follow(self, path: str) -> str:
@@ -133,7 +129,7 @@ class RecordedSource:
         done: list[str] = []
         links = 0
         if len(path) > MAX_PATH:
-            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path[:80])
+            raise refusal(errno.ENAMETOOLONG, path[:80])
         while left:
             part = left.pop()
             if part == "..":
@@ -146,9 +142,9 @@ class RecordedSource:
                     continue
                 links += 1
                 if links > MAX_LINKS:
-                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+                    raise refusal(errno.ELOOP, path)
                 if len(target) > MAX_PATH or len(done) + len(left) > MAX_PATH // 2:
-                    raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
+                    raise refusal(errno.ENAMETOOLONG, path)
                 if target.startswith("/"):
                     done.clear()
                 left.extend(target.split("/")[::-1])

@@ -50,7 +50,7 @@ def pattern_metric(name: str, expression: str, better: Better) -> Metric:
             with _limited(MOST_SECONDS):
                 for last in pattern.finditer(output.text):  # noqa: B007 - tools print intermediate results first
                     pass
-        except _TooLongError:
+        except TimeoutError:
             message = f"{name!r} has searched the output for {MOST_SECONDS:g} s of CPU time, without an end"
             raise MetricError("slow-metric", message) from None
         if last is None or last[1] is None:
@@ -60,19 +60,15 @@ def pattern_metric(name: str, expression: str, better: Better) -> Metric:
     return Metric(name, None, better, find)
 
 
-class _TooLongError(Exception):
-    pass
-
-
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Raise _TooLongError after so much CPU time. Without a limit outside of the main thread, where no signal can be caught."""
+    """Raise TimeoutError after so much CPU time. Without a limit outside of the main thread, where no signal can be caught."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(*_: object) -> None:
-        raise _TooLongError
+        raise TimeoutError
 
     before = signal.signal(signal.SIGVTALRM, stop)
     try:
