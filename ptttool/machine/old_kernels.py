@@ -26,6 +26,12 @@ EARLY_COMMIT: Final = (6, 8)
 of the openEuler drivers that were read."""
 
 
+def series_of(release: str | None) -> tuple[int, int] | None:
+    """Return the first two numbers of a release of Linux, or of perf; None for another text."""
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", release or "", re.ASCII)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
 def commits_early(release: str | None) -> bool | None:
     """Tell whether the driver of a kernel hands trace to perf before the AUX area is full; None where the release is not known.
 
@@ -36,8 +42,8 @@ def commits_early(release: str | None) -> bool | None:
     release : str or None
         Release of the kernel, such as ``5.10.0-216.0.0.115.oe2203sp4.aarch64``.
     """
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", release or "", re.ASCII)
-    return None if found is None else (int(found[1]), int(found[2])) >= EARLY_COMMIT
+    series = series_of(release)
+    return None if series is None else series >= EARLY_COMMIT
 
 
 def ptt_functions(functions: Mapping[PciAddress, PciFunction]) -> list[PciFunction]:

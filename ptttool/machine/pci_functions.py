@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -194,11 +195,9 @@ def nearest_function(path: str) -> PciAddress | None:
 
 def _controllers(source: Source, folder: str) -> list[PciAddress]:
     owners: list[PciAddress] = []
-    try:
+    with suppress(OSError):  # gone meanwhile
         for controller in source.names(folder):
             if re.fullmatch(r"nvme\d+", controller):
                 owner = nearest_function(source.resolve(f"{folder}/{controller}"))
                 owners += [] if owner is None else [owner]
-    except OSError:  # gone meanwhile
-        return owners
     return owners

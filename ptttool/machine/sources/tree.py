@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ptttool.errors import AccessError, InputError
-from ptttool.machine.sources.contract import RUNNING
+from ptttool.machine.sources.contract import RUNNING, or_none
 from ptttool.machine.sources.files import FolderFiles
 from ptttool.machine.sources.recorded import RecordedSource
 from ptttool.wording import as_root
@@ -67,14 +67,7 @@ def _below_top(folder: str) -> str:
 
 
 def _has_sysfs(folder: str) -> bool:
-    return any(_is_there(f"{folder}/sys/{name}") for name in SYSFS_FOLDERS)
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return _is_folder(path)
-    except OSError:
-        return False
+    return any(or_none(_is_folder, f"{folder}/sys/{name}") for name in SYSFS_FOLDERS)
 
 
 def _identity(sysfs: str) -> str:

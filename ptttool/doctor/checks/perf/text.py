@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.doctor.contract import Finding, check, not_recorded, unknown, warning
 from ptttool.doctor.facts import Facts
+from ptttool.machine.old_kernels import series_of
 
 # The last series that was seen to print them wrong; the correction came into mainline in June 2026; which releases have it is not known.
 _LAST_WRONG = (6, 12)
@@ -23,10 +23,10 @@ def perf_text(facts: Facts) -> Iterator[Finding]:
     if not isinstance(perf, PerfTool):
         yield unknown("no-perf", "no perf whose version could be looked at")
         return
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", perf.version or "", re.ASCII)
-    if found is None:
+    series = series_of(perf.version)
+    if series is None:
         yield unknown("perf-version", f"{perf.path} does not say its version")
-    elif (int(found[1]), int(found[2])) <= _LAST_WRONG:
+    elif series <= _LAST_WRONG:
         yield warning(
             "perf-prints-4dw-wrong",
             f"perf {perf.version} prints the headers of 4DW records wrong (perf report -D)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from ptttool.capture.checks.host import Host
@@ -11,6 +10,7 @@ from ptttool.doctor.contract import Finding, Status, ok, unknown
 from ptttool.doctor.facts import Facts
 from ptttool.doctor.fixes import install_perf
 from ptttool.doctor.recording_checks import recording_check
+from ptttool.machine.old_kernels import series_of
 
 _FIRST = (6, 1)
 
@@ -31,8 +31,8 @@ def perf_tool(facts: Facts, host: Host) -> Finding:
     if perf.architecture is None or perf.auxtrace is None:
         what = "the architecture it is built for" if perf.architecture is None else "whether it is built with AUX area tracing"
         return unknown("perf-unclear", f"{perf.path} {version} does not say {what}", **details)
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
-    if found is not None and (int(found[1]), int(found[2])) < _FIRST and not names_ptt(Path(perf.path)):
+    series = series_of(perf.version)
+    if series is not None and series < _FIRST and not names_ptt(Path(perf.path)):
         message = (
             f"{perf.path} {version} is older than the first perf that knows PTT devices ({_FIRST[0]}.{_FIRST[1]}), and does not name them"
         )
