@@ -199,13 +199,8 @@ def _planned(
     from ptttool.planner.runs import overridden, parse_purposes
 
     def override(runs: list[Run]) -> list[Run]:
-        found = overridden(
-            runs,
-            types=options.types if "types" in given else None,
-            direction=options.direction if "direction" in given else None,
-            completions=options.completions if "completions" in given else None,
-            format=options.format if "format" in given else None,
-        )
+        asked = {name: getattr(options, name) for name in ("types", "direction", "completions", "format") if name in given}
+        found = overridden(runs, **asked)
         if found != runs:
             planned, now = ", ".join(run.name for run in runs), ", ".join(run.name for run in found)
             note(f"the plan for {clean(purposes)} is {planned}; your options make it {now}")
