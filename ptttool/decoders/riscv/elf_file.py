@@ -152,18 +152,15 @@ class ElfFile:
         if order != 1:
             raise InputError(self.path, "a big-endian program", code="other-machine")
         _, _, _, _, programs, sections, _, _, program_size, program_count, section_size, section_count, names = header
-        first = self._first_section(sections, section_size)
-        if first is not None:
+        section_layout = _SECTION_HEADERS[self._class]
+        if sections and section_size >= section_layout.size:
+            first = section_layout.unpack(self.read(sections, section_layout.size))
             section_count = section_count or first[5]
             names = first[6] if names == _ELSEWHERE else names
             program_count = first[7] if program_count == _ELSEWHERE else program_count
         self._programs = self._table(programs, program_size, program_count, _PROGRAM_HEADERS[self._class])
-        self._sections = self._table(sections, section_size, section_count if sections else 0, _SECTION_HEADERS[self._class])
+        self._sections = self._table(sections, section_size, section_count if sections else 0, section_layout)
         self._names = names
-
-    def _first_section(self, offset: int, size: int) -> tuple[int, ...] | None:
-        layout = _SECTION_HEADERS[self._class]
-        return layout.unpack(self.read(offset, layout.size)) if offset and size >= layout.size else None
 
     def _table(self, offset: int, size: int, count: int, layout: Struct) -> tuple[bytes, int, Struct]:
         """Read a table of headers, and return it with the size of an entry and its layout."""
