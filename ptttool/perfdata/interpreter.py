@@ -20,8 +20,9 @@ Buffer = memoryview | bytes
 class Interpreter:
     """Fills :class:`Contents` from single records.
 
-    Each method takes a buffer and the position of a record in it, which the caller has checked to lie inside the buffer. Records that
-    perf writes itself are in :attr:`handlers` by type; a handler raises ValueError for a damaged record.
+    Each method takes a buffer and the position of a record in it, which the caller has checked to lie inside the buffer. For records that
+    perf writes itself there are :attr:`handlers` by type: they take what is behind the record's header, and raise ValueError where it is
+    damaged.
     """
 
     def __init__(self, contents: Contents, attributes: AttributeTable, problems: Problems) -> None:
@@ -30,7 +31,7 @@ class Interpreter:
         self._problems = problems
         self._cpus: dict[int, int] = {}  # by event id
         self._full: set[str] = set()  # names of lists that are full
-        self.handlers: dict[int, Callable[[Buffer, int, int], None]] = {
+        self.handlers: dict[int, Callable[[memoryview], None]] = {
             layout.HEADER_ATTR: self._header_attr,
             layout.HEADER_FEATURE: self._header_feature,
             layout.EVENT_UPDATE: self._event_update,
@@ -100,30 +101,26 @@ class Interpreter:
         if name == "event_desc":
             self._attributes.describe(value)  # type: ignore[arg-type]
 
-    def _header_attr(self, buffer: Buffer, position: int, size: int) -> None:
-        body = _body(buffer, position, size)
+    def _header_attr(self, body: memoryview) -> None:
         attribute = parse_attribute(body)
         size = (len(body) - attribute.size) // layout.U64.size * layout.U64.size
         ids = tuple(body[attribute.size : attribute.size + size].cast("Q"))
         self._attributes.add(replace(attribute, ids=ids))
 
-    def _header_feature(self, buffer: Buffer, position: int, size: int) -> None:
-        body = _body(buffer, position, size)
+    def _header_feature(self, body: memoryview) -> None:
         if len(body) < layout.U64.size:
             raise ValueError("it names no feature")
         self.feature(layout.U64.unpack_from(body)[0], body[layout.U64.size :])
 
-    def _event_update(self, buffer: Buffer, position: int, size: int) -> None:
-        body = _body(buffer, position, size)
+    def _event_update(self, body: memoryview) -> None:
         if len(body) < layout.EVENT_UPDATE_BODY.size:
             raise ValueError("it is too short")
         kind, id = layout.EVENT_UPDATE_BODY.unpack_from(body)
         if kind == layout.EVENT_UPDATE_NAME:
             self._attributes.name_by_id(id, text_of(body[layout.EVENT_UPDATE_BODY.size :]))
 
-    def _id_index(self, buffer: Buffer, position: int, size: int) -> None:
+    def _id_index(self, body: memoryview) -> None:
         """Note the CPUs of event ids."""
-        body = _body(buffer, position, size)
         if len(body) < layout.U64.size:
             raise ValueError("it is too short")
         count = min(layout.U64.unpack_from(body)[0], (len(body) - layout.U64.size) // layout.ID_INDEX_ENTRY.size)
@@ -138,8 +135,7 @@ class Interpreter:
                 raise OverBudgetError(f"its ids are too many: a recording may have {MAX_IDS}", MAX_IDS)
             self._cpus[id] = cpu
 
-    def _auxtrace_info(self, buffer: Buffer, position: int, size: int) -> None:
-        body = _body(buffer, position, size)
+    def _auxtrace_info(self, body: memoryview) -> None:
         first = layout.AUXTRACE_INFO_BODY.size
         if len(body) < first:
             raise ValueError("it is too short")
@@ -147,8 +143,3 @@ class Interpreter:
         count = (len(body) - first) // layout.U64.size
         self._contents.auxtrace_priv = tuple(body[first : first + layout.U64.size * count].cast("Q"))
         self._contents.revision += 1
-
-
-def _body(buffer: Buffer, position: int, size: int) -> memoryview:
-    """Return a record without its header."""
-    return memoryview(buffer)[position + layout.RECORD.size : position + size]

@@ -167,7 +167,7 @@ class Walker:
             self._of_the_kernel(buffer, position, kind, size, at)
         elif kind in self.interpreter.handlers:
             try:
-                self.interpreter.handlers[kind](buffer, position, size)
+                self.interpreter.handlers[kind](memoryview(buffer)[position + layout.RECORD.size : position + size])
             except ValueError as error:
                 name = _name(kind)
                 self.problems.add_error("damaged-record", error, f"a damaged {name} record", at, record=name, size=size)

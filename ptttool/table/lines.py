@@ -19,7 +19,7 @@ from ptttool.table.batch import Batch
 from ptttool.table.schema import Column, DType, Schema, Style
 from ptttool.table.values import Array, Strings, Texts, Values, spread
 
-Encoder: TypeAlias = Callable[[Batch], bytes | bytearray]
+LineEncoder: TypeAlias = Callable[[Batch], bytes | bytearray]
 
 # Rows that are laid out at a time: their cells stay in the processor's cache. No power of two: columns would meet in it.
 _STEP = 4000
@@ -94,7 +94,7 @@ def _json_string(text: str) -> bytes:
     return json.dumps(text, ensure_ascii=False).encode()
 
 
-def line_encoder(schema: Schema, *, is_json: bool) -> Encoder:
+def line_encoder(schema: Schema, *, is_json: bool) -> LineEncoder:
     """Return what makes lines of the rows of a batch.
 
     Parameters
@@ -108,7 +108,7 @@ def line_encoder(schema: Schema, *, is_json: bool) -> Encoder:
     return by_loop(schema, is_json=is_json) if is_compiled() else by_polars(schema, is_json=is_json)
 
 
-def by_polars(schema: Schema, *, is_json: bool) -> Encoder:
+def by_polars(schema: Schema, *, is_json: bool) -> LineEncoder:
     """As :func:`line_encoder`, without a compiler."""
     null = '""' if len(schema) == 1 else ""
 
@@ -126,7 +126,7 @@ def by_polars(schema: Schema, *, is_json: bool) -> Encoder:
     return encode
 
 
-def by_loop(schema: Schema, *, is_json: bool) -> Encoder:
+def by_loop(schema: Schema, *, is_json: bool) -> LineEncoder:
     """As :func:`line_encoder`, by the loop."""
     text_of = _json_string if is_json else _csv_field
     listed = _Listed()

@@ -205,22 +205,6 @@ def _bits(dw: int, low: int, width: int) -> Callable[[Headers], U32]:
     return field_of
 
 
-def _kind(h: Headers) -> U32:
-    return h.traits & KIND_MASK
-
-
-def _class(h: Headers) -> U32:
-    return (h.traits >> CLASS_SHIFT) & CLASS_MASK
-
-
-def _length(h: Headers) -> U32:
-    return h.lengths
-
-
-def _payload(h: Headers) -> U32:
-    return h.pick(DATA, h.lengths << 2, _NOTHING)
-
-
 DISABLED: U32 = np.array(
     [
         codes.disabled_bytes(index & 0xF, index >> 4 & 0xF, is_single=bool(index & 1 << 8), is_write=bool(index & 1 << 9))
@@ -258,10 +242,6 @@ def disabled_of(h: Headers) -> tuple[Array, Array]:
     return rows[some], values[some]
 
 
-def _requester(h: Headers) -> U32:
-    return h.transaction >> 16
-
-
 def _tag(h: Headers) -> U32:
     tag = (h.transaction >> 8) & 0xFF
     if int(np.bitwise_or.reduce(h.dw0, initial=0)) & 0x880000:  # tags of more than 8 bits
@@ -282,22 +262,6 @@ def _address(h: Headers) -> Array:
     else:
         pair[:, 1] = 0
     return pair.reshape(-1).view("<u8")
-
-
-def _status(h: Headers) -> Array:
-    return STATUS_OF.take(((h.dw1 >> 13) & 0x7).astype(np.intp))
-
-
-def _byte_count(h: Headers) -> U32:
-    return ((h.dw1 - 1) & 0xFFF) + 1
-
-
-def _attr(h: Headers) -> U32:
-    return ((h.dw0 >> 16) & 0x4) | ((h.dw0 >> 12) & 0x3)
-
-
-def _ph(h: Headers) -> U32:
-    return h.pick(ADDRESS_64, h.dw3, h.dw2) & 0x3
 
 
 def _st(h: Headers) -> U32:
@@ -333,12 +297,12 @@ class Rule(Struct, frozen=True):
 
 
 RULES: dict[str, Rule] = {
-    "kind": Rule(_kind),
-    "class": Rule(_class, KNOWN),
-    "length_dw": Rule(_length, RECORD),
-    "payload_bytes": Rule(_payload, KNOWN),
+    "kind": Rule(lambda h: h.traits & KIND_MASK),
+    "class": Rule(lambda h: (h.traits >> CLASS_SHIFT) & CLASS_MASK, KNOWN),
+    "length_dw": Rule(lambda h: h.lengths, RECORD),
+    "payload_bytes": Rule(lambda h: h.pick(DATA, h.lengths << 2, _NOTHING), KNOWN),
     "requested_bytes": Rule(_requested, REQUEST),
-    "requester": Rule(_requester, KNOWN),
+    "requester": Rule(lambda h: h.transaction >> 16, KNOWN),
     "completer": Rule(_bits(1, 16, 16), COMPLETION),
     "tag": Rule(_tag, TAG),
     "address": Rule(_address, ADDRESS),
@@ -346,20 +310,20 @@ RULES: dict[str, Rule] = {
     "last_be": Rule(_bits(1, 4, 4), ENABLES),
     "destination": Rule(_bits(2, 16, 16), BY_ID),
     "register": Rule(lambda h: h.dw2 & 0xFFC, CONFIG),
-    "status": Rule(_status, COMPLETION),
-    "byte_count": Rule(_byte_count, COMPLETION),
+    "status": Rule(lambda h: STATUS_OF.take(((h.dw1 >> 13) & 0x7).astype(np.intp)), COMPLETION),
+    "byte_count": Rule(lambda h: ((h.dw1 - 1) & 0xFFF) + 1, COMPLETION),
     "bcm": Rule(_bits(1, 12, 1), COMPLETION),
     "lower_address": Rule(_bits(2, 0, 7), COMPLETION),
     "message": Rule(_bits(1, 0, 8), MESSAGE),
     "routing": Rule(_bits(0, 24, 3), MESSAGE),
     "tc": Rule(_bits(0, 20, 3), KNOWN),
-    "attr": Rule(_attr, KNOWN),
+    "attr": Rule(lambda h: ((h.dw0 >> 16) & 0x4) | ((h.dw0 >> 12) & 0x3), KNOWN),
     "at": Rule(_bits(0, 10, 2), MEMORY),
     "th": Rule(_bits(0, 16, 1), KNOWN),
     "td": Rule(_bits(0, 15, 1), KNOWN),
     "ep": Rule(_bits(0, 14, 1), KNOWN),
     "ln": Rule(_bits(0, 17, 1), KNOWN),
-    "ph": Rule(_ph, HINT),
+    "ph": Rule(lambda h: h.pick(ADDRESS_64, h.dw3, h.dw2) & 0x3, HINT),
     "st": Rule(_st, STEER),
     "segment": Rule(_segment, SEGMENT, v1_only=True),
     "completer_segment": Rule(_bits(3, 16, 8), COMPLETION, v1_only=True),

@@ -116,11 +116,6 @@ class DirectionRule(Struct, frozen=True):
             return None
         return INBOUND if self.inbound else OUTBOUND if self.outbound else None
 
-    @property
-    def needs_buses(self) -> bool:
-        """Whether the buses matter, and are not known."""
-        return self.constant is None and self.buses is None
-
     def codes(self, headers: Headers) -> U8:
         """Return the direction of TLPs.
 

@@ -72,8 +72,9 @@ def test_rules_of_events(eight_dw: bool, direction: int) -> None:
 def test_the_bus_of_a_requester_filter_is_behind_a_port() -> None:
     rule = direction_rule(0x7200300)
     assert (rule.buses, rule.has_all_buses) == (((3, 3),), False)
-    assert direction_rule(0x7280001).needs_buses
-    assert direction_rule(None).needs_buses
+    for config in (0x7280001, None):
+        rule = direction_rule(config)
+        assert (rule.constant, rule.buses) == (None, None)
     assert direction_rule(0x7280001, buses=((1, 2),)).has_all_buses
 
 

@@ -94,7 +94,6 @@ _DW0 = _HEAD + _PSEUDO
 _FIXED = _DW0 + 4
 _DIRECTIONS = np.array([("unknown", "inbound", "outbound").index(name) for name in DIRECTIONS], dtype=np.uint32)
 _UNKNOWN = KINDS.index("Unknown")
-_V1 = np.array([name.endswith("-v1") for name in LAYOUTS])
 _IS_8DW = np.array([name.startswith("8dw") for name in LAYOUTS])
 
 
