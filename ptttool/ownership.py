@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import stat
 
+from msgspec import Struct
+
 # Groups below are made by the system; Debian lets its group staff write /usr/local/lib.
 _FIRST_USER_GROUP = 1000
 
 
-class Weakness:
+class Weakness(Struct, frozen=True):
     """A folder or file on the way to a path that others than root can change.
 
     Parameters
@@ -24,12 +26,10 @@ class Weakness:
         Whether every user can write.
     """
 
-    # Not a dataclass, since every command makes this class as it starts.
-    def __init__(self, path: str, user: int | None, group: int | None, everyone: bool) -> None:
-        self.path = path
-        self.user = user
-        self.group = group
-        self.everyone = everyone
+    path: str
+    user: int | None
+    group: int | None
+    everyone: bool
 
     def __str__(self) -> str:
         if self.everyone:

@@ -8,8 +8,23 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 from ptttool.errors import InputError
+
+
+class Closing:
+    """What is open until the end of a ``with`` block."""
+
+    def close(self) -> None:
+        """Close it."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def shortened(path: str | Path, offset: int) -> InputError:

@@ -13,6 +13,7 @@ from typing import Protocol, Self
 from weakref import finalize
 
 from ptttool.errors import InputError
+from ptttool.files.local import Closing
 from ptttool.files.packed.look import first_bytes
 from ptttool.files.remote import is_remote
 from ptttool.perfdata.layout import MAGIC
@@ -64,7 +65,7 @@ class Source(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
 
-class PeekedSource:
+class PeekedSource(Closing):
     """A source whose first chunk can be looked at. It is closed with the last reference to it, if not before.
 
     Parameters
@@ -109,12 +110,6 @@ class PeekedSource:
     def close(self) -> None:
         """Close the file. Bytes that were read stay valid."""
         self._close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 def open_source(path: str | Path, form: InputForm | None = None) -> Source:

@@ -6,11 +6,10 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from ptttool.errors import AccessError, InputError
-from ptttool.files.local import LocalFile
+from ptttool.files.local import Closing, LocalFile
 from ptttool.files.packed.kinds import LONGEST_MAGIC, kind_of
 from ptttool.files.remote import is_remote
 from ptttool.files.standard import standard_input
@@ -23,7 +22,7 @@ from ptttool.wording import as_root
 PIECE = 1 << 22
 
 
-class RawDump:
+class RawDump(Closing):
     """A raw dump, read as one AUX payload; satisfies :class:`ptttool.recording.opening.Source`.
 
     Parameters
@@ -112,12 +111,6 @@ class RawDump:
             self._file.close()
         if self._pipe is not None and self.path != "-":
             self._pipe.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 def _open(path: str) -> BinaryIO:

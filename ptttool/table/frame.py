@@ -81,13 +81,13 @@ def _gathered(name: str, texts: tuple[str, ...], codes: Array, dtype: pl.DataTyp
 
 def _strings(name: str, strings: Strings, dtype: pl.DataType) -> pl.Series:
     """Cut byte strings out of one string: polars shares its memory."""
-    if not len(strings) or not len(strings.data):
-        missing = strings.start < 0
-        empty = pl.Series(name, [b""], dtype=pl.Binary()).new_from_index(0, len(strings)).cast(dtype)
-        return empty.zip_with(pl.Series(~missing), pl.Series(name, [None], dtype=dtype)) if len(strings) else empty
     missing = strings.start < 0
-    frame = pl.DataFrame({"start": np.where(missing, 0, strings.start), "length": strings.length})
-    cut = frame.select(pl.lit(strings.data.tobytes()).bin.slice(pl.col("start"), pl.col("length")).alias(name)).to_series().cast(dtype)
+    if len(strings) and len(strings.data):
+        frame = pl.DataFrame({"start": np.where(missing, 0, strings.start), "length": strings.length})
+        cut = frame.select(pl.lit(strings.data.tobytes()).bin.slice(pl.col("start"), pl.col("length")).alias(name)).to_series()
+    else:
+        cut = pl.Series(name, [b""], dtype=pl.Binary()).new_from_index(0, len(strings))
+    cut = cut.cast(dtype)
     return cut.zip_with(pl.Series(~missing), pl.Series(name, [None], dtype=dtype)) if missing.any() else cut
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Self
 
+from ptttool.files.local import Closing
 from ptttool.perfdata.attributes import AttributeTable
 from ptttool.perfdata.model import AuxChunk, AuxPayload, Contents, Mode, RandomAccess
 from ptttool.perfdata.problems import Problems
 from ptttool.perfdata.walker import Payload, Walker
 
 
-class Reader:
+class Reader(Closing):
     """A recording that is being read, once, from front to back: a context manager.
 
     Parameters
@@ -68,12 +67,6 @@ class Reader:
 
     def close(self) -> None:
         """Close the file. Bytes that were read stay valid."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
     def _chunk(
         self, payload: Payload, number: int, start: int, file_offset: int, size: int, source: memoryview | RandomAccess, missing: int

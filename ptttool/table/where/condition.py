@@ -104,16 +104,9 @@ def _frame(rows: int, names: tuple[str, ...], schema: Schema) -> pl.DataFrame:
 
 
 def _example(column: Column) -> object:
-    match column.dtype:
-        case DType.ENUM:
-            return column.values[0]
-        case DType.TEXT:
-            return ""
-        case DType.BYTES:
-            return b""
-        case DType.BOOL:
-            return True
-    return 1
+    if column.dtype == DType.ENUM:
+        return column.values[0]
+    return {DType.TEXT: "", DType.BYTES: b"", DType.BOOL: True}.get(column.dtype, 1)
 
 
 def _refused(error: Exception) -> UsageError:
