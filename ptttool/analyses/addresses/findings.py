@@ -145,12 +145,11 @@ def _alignment(sums: Addresses) -> Iterator[AlignmentSums]:
 
 def _widths(sums: Addresses) -> Iterator[WidthSums]:
     by_flow = sums.requests.reshape(-1, FLOWS).sum(axis=0)
-    for code, direction in enumerate(DIRECTIONS):
-        flows = [code << OPERATION_BITS | operation for operation in range(IO_READ)]
-        high = int(sums.high[flows].sum())
-        requests = int(by_flow[flows].sum())
-        if requests:
-            yield WidthSums(direction, requests - high, high)
+    # Of each direction, the operations on memory.
+    requests, above = (each.reshape(-1, 1 << OPERATION_BITS)[:, :IO_READ].sum(axis=1).tolist() for each in (by_flow, sums.high))
+    for direction, whole, high in zip(DIRECTIONS, requests, above, strict=False):
+        if whole:
+            yield WidthSums(direction, whole - high, high)
 
 
 def _interrupts(sums: Addresses) -> Interrupts:

@@ -9,8 +9,7 @@ import numpy as np
 from ptttool.analyses.compare.grid import Grid
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.scope import Scope, TlpAnalysis
-from ptttool.analyses.time.clock import CLOCK_COLUMNS, Clock
-from ptttool.analyses.time.model import TimeModel
+from ptttool.analyses.time.model import CLOCK_COLUMNS, TimeModel
 from ptttool.table.batch import Batch
 from ptttool.table.values import Array
 from ptttool.tlp.columns import CLASSES, DIRECTIONS, STATUSES
@@ -68,7 +67,7 @@ class BlockAnalysis(TlpAnalysis[BlockSums]):
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)
         self._grid = Grid(WIDTH)
-        self._clock = Clock(self.scope.time_model, self.scope.time_bits)
+        self._clock = self.scope.clock
         # The block of the first row: the time up to it is known when the part before is merged.
         self._first: int | None = None
 
@@ -76,12 +75,11 @@ class BlockAnalysis(TlpAnalysis[BlockSums]):
         """Add TLPs."""
         if not batch.size:
             return
-        index = batch.values("index").array
-        assert isinstance(index, range) or index is not None
+        index = batch.values("index").filled(batch.size)
         grid = self._grid
         blocks = grid.blocks(index)
         if self._first is None:
-            self._first = int(index[0])  # type: ignore[index,arg-type]
+            self._first = int(index[0])
         before = self._clock.elapsed
         at = self._clock.ticks(batch).at
         cells = batch.values("direction").filled(batch.size, len(DIRECTIONS) - 1).astype(np.intp) * _OF_DIRECTION

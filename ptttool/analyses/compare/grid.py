@@ -41,20 +41,16 @@ class Grid:
         self.first = 0
         self.sums: Sums = np.zeros((0, width), dtype=np.int64)
 
-    def blocks(self, index: Any) -> Blocks:
+    def blocks(self, index: npt.NDArray[Any]) -> Blocks:
         """Make room for rows, and return the position of each in :attr:`sums`.
 
         Parameters
         ----------
-        index : range or ndarray of unsigned integers
+        index : ndarray of integers
             Numbers of the rows; at least one.
         """
-        if isinstance(index, range):
-            low, high = min(index[0], index[-1]), max(index[0], index[-1])
-            numbers: Any = np.arange(index.start, index.stop, index.step, dtype=np.int64)
-        else:
-            numbers = index.astype(np.int64)
-            low, high = int(numbers.min()), int(numbers.max())
+        numbers = index.astype(np.int64)
+        low, high = int(numbers.min()), int(numbers.max())
         self._cover(low >> self.shift, high >> self.shift)
         blocks: Blocks = (numbers >> self.shift) - self.first
         return blocks
@@ -65,10 +61,7 @@ class Grid:
             return
         while self.shift < other.shift:
             self._halve()
-        behind = other.shift
-        first, last = other.first, other.first + len(other.sums) - 1
-        self._cover(first >> (self.shift - behind), last >> (self.shift - behind))
-        rows = (np.arange(first, last + 1) >> (self.shift - behind)) - self.first
+        rows = self.blocks(np.arange(other.first, other.first + len(other.sums)) << other.shift)
         np.add.at(self.sums, rows, other.sums)
 
     def parts(self, count: int) -> Sums:

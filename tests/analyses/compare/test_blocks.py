@@ -31,7 +31,7 @@ def test_a_grid_is_the_same_however_it_is_cut(sizes: list[int], merged: list[boo
     """Parts are added one by one, or merged as grids of their own."""
     whole, cut = Grid(1), Grid(1)
     count = sum(sizes)
-    found = whole.blocks(range(count))
+    found = whole.blocks(np.arange(count))
     np.add.at(whole.sums[:, 0], found, 1)
     at = 0
     for size, apart in zip(sizes, merged, strict=False):
