@@ -195,6 +195,12 @@ Names: TypeAlias = Callable[[str], str]
 """Returns what an ID is called, such as ``nvme0`` for ``01:00.0``; the ID itself where it has no name."""
 
 
+def named(names: Names, identity: str | None) -> str | None:
+    """Return what an ID is called; None where it has no name."""
+    name = None if identity is None else names(identity)
+    return None if name == identity else name
+
+
 def no_names(identity: str) -> str:
     """Return the ID as it is: nothing is known of the machine."""
     return identity

@@ -187,10 +187,11 @@ class TlpSummary(Shown, Struct, frozen=True):
 
 
 def _requester_row(sums: RequesterSums, names: Names) -> list[TableCell]:
-    name = names(sums.requester)
+    from ptttool.analyses.shown import named
+
     counts = [sums.classes[each].records for each in CLASSES]
     sizes = [sums.directions[each].payload_bytes for each in ("inbound", "outbound")]
-    return [sums.requester, None if name == sums.requester else name, sums.records, *counts, *sizes, sums.requested_bytes]
+    return [sums.requester, named(names, sums.requester), sums.records, *counts, *sizes, sums.requested_bytes]
 
 
 class Summary(Analysis[TlpSummary]):

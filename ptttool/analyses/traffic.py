@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from operator import add
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.needs import Need
 from ptttool.analyses.roles import sentence_on_unknown, sentences_on_writes
 from ptttool.analyses.shares import amounts_table
-from ptttool.analyses.shown import Cell, Facts, Names, Note, Part, text_column
+from ptttool.analyses.shown import Facts, Names, Note, Part, named, text_column
 from ptttool.analyses.tally import COLUMNS, Tally, added
 from ptttool.analyses.tally import Cell as Sums
 from ptttool.diagnostics import Diagnostic, Severity
@@ -121,10 +121,7 @@ class Traffic(Shown, Struct, frozen=True):
             yield Note(note.message, note.severity)
         if not self.rows:
             return
-        rows: list[Sequence[Cell]] = []
-        for row in self.rows[:_SHOWN_ROWS]:
-            name = names(row.requester)
-            rows.append((row.requester, None if name == row.requester else name, row.direction, row.class_))
+        rows = [(row.requester, named(names, row.requester), row.direction, row.class_) for row in self.rows[:_SHOWN_ROWS]]
         every: list[TrafficRow | Amount] = [*self.rows, *(amount for kinds in self.left_out.values() for amount in kinds.values())]
         whole = (self.total.tlps - self.undecodable, self.total.bytes, self.total.requested_bytes)
         below = "A completion counts for the requester of its request."

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shares import percentages
-from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, named, text_column
 from ptttool.diagnostics import Severity
 from ptttool.documents import document
 
@@ -399,7 +399,7 @@ class AddressMap(Shown, Struct, frozen=True):
             text_column("Address"), text_column("Requester"), text_column("Name", 2), Column("Writes", Unit.TLPS),
             Column("First", Unit.INDEX, weight=1),
         )  # fmt: skip
-        rows = [(one.address, one.requester, _named(names, one.requester), one.writes, one.index) for one in self.interrupts.rows]
+        rows = [(one.address, one.requester, named(names, one.requester), one.writes, one.index) for one in self.interrupts.rows]
         yield _shortened("Interrupts", columns, rows, ("all", None, None, self.interrupts.writes, None), self.interrupts.more, note)
 
     def _doorbell_parts(self) -> Iterator[Part]:
@@ -420,11 +420,11 @@ class AddressMap(Shown, Struct, frozen=True):
             Column("Requests", Unit.TLPS), Column("Bytes", Unit.BYTES), Column("First", Unit.INDEX, weight=1),
         )  # fmt: skip
         rows: list[Sequence[Cell]] = [
-            (one.requester, _named(names, one.requester), one.region, one.operation, one.requests, one.bytes, one.index)
+            (one.requester, named(names, one.requester), one.region, one.operation, one.requests, one.bytes, one.index)
             for one in peers.inbound
         ]
         rows += [
-            (one.requester, _named(names, one.requester), "behind the traced port", None, one.requests, one.bytes, one.index)
+            (one.requester, named(names, one.requester), "behind the traced port", None, one.requests, one.bytes, one.index)
             for one in peers.outbound
             if one.is_device
         ]
@@ -482,13 +482,6 @@ def _shortened(
 ) -> Table:
     """Return a table of the first rows; `more`: those that are left out already."""
     return Table(title, columns, rows[:_SHOWN], total, max(len(rows) - _SHOWN, 0) + more, note)
-
-
-def _named(names: Names, identity: str | None) -> str | None:
-    if identity is None:
-        return None
-    name = names(identity)
-    return None if name == identity else name
 
 
 def _size_text(size: int) -> str:

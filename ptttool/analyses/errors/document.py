@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.shown import Column, Facts, Names, Note, Part, Table, Unit, named, text_column
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 
@@ -163,10 +163,10 @@ class Errors(Shown, Struct, frozen=True):
         columns = (
             text_column("Requester"), text_column("Name", weight=2), text_column("Error"), Column("Count"), Column("First", Unit.INDEX),
         )  # fmt: skip
-        rows: list[tuple[Cell, ...]] = []
+        rows = [
+            (each.requester, named(names, each.requester), kind.code, each.count, each.index)
+            for kind in self.kinds
+            for each in kind.requesters
+        ]
         more = sum(kind.more_requesters for kind in self.kinds)
-        for kind in self.kinds:
-            for each in kind.requesters:
-                name = None if each.requester is None else names(each.requester)
-                rows.append((each.requester, None if name == each.requester else name, kind.code, each.count, each.index))
         return Table("By requester", columns, rows[:_SHOWN], more=max(len(rows) - _SHOWN, 0) + more)

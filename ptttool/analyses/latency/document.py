@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ptttool.analyses.drawing.bins import histogram_of_times
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, text_column
+from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, named, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
@@ -227,8 +227,7 @@ class Latency(Shown, Struct, frozen=True):
     def _row(self, group: LatencyGroup, names: Names | None, *, is_first: bool) -> list[Cell]:
         row: list[Cell] = [group.key]
         if names is not None:
-            name = names(group.key)
-            row.append(None if name == group.key else name)
+            row.append(named(names, group.key))
         row.append(group.requests)
         spread = group.to_first if is_first else group.ticks
         if spread is None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.outstanding.levels import DIRECTION_SERIES, NO_ENTRIES, Entries, Levels, lasts_of_series
-from ptttool.analyses.shown import Column, Facts, Histogram, Names, Note, Part, Series, Table, Timeline, Unit, text_column
+from ptttool.analyses.shown import Column, Facts, Histogram, Names, Note, Part, Series, Table, Timeline, Unit, named, text_column
 from ptttool.analyses.sums import SumTable
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.analyses.time.line import Line
@@ -251,8 +251,7 @@ class Outstanding(Shown, Struct, frozen=True):
         for load in loads[:_MOST_SHOWN]:
             row: list[str | int | float | None] = [load.requester or load.direction]
             if load.requester is not None:
-                name = names(load.requester)
-                row.append(None if name == load.requester else name)
+                row.append(named(names, load.requester))
             response = None if load.response_ticks is None else self.time.scaled(load.response_ticks)
             row += [load.requests, load.mean, load.p50, load.p90, load.p99, load.peak, load.index, response, load.little]
             if load.tags is not None:
