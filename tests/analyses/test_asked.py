@@ -6,7 +6,6 @@ import json
 import lzma
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +187,7 @@ def test_what_cannot_be(event: int, kind: str, requester: int | None, reason: st
 def attribute_of(event: int) -> Attribute:
     with ptttool.open(captures.FOLDER / f"{BOTH}.data") as recording:
         assert recording.attribute is not None
-        return replace(recording.attribute, type=11, config=event)
+        return structs.replace(recording.attribute, type=11, config=event)
 
 
 def test_buses_of_a_port_that_was_not_configured(demo: Machine) -> None:
