@@ -65,9 +65,12 @@ def targets_of(flows: Array, rows: Array, size: int, column: Callable[[str], Val
     column : callable
         Returns a column of all rows by its name.
     """
-    address, destination, register = (array_of(column(name), size).take(rows) for name in ("address", "destination", "register"))
-    of_function = destination.astype(np.uint64) << np.uint64(REGISTER_BITS) | register.astype(np.uint64)
-    return np.where(flows >> OPERATION_BITS == Space.CONFIGURATION, of_function, address.astype(np.uint64))
+    targets: Array = array_of(column("address"), size).take(rows).astype(np.uint64)
+    is_configuration = flows >> OPERATION_BITS == Space.CONFIGURATION
+    if is_configuration.any():
+        function, register = (array_of(column(name), size).take(rows).astype(np.uint64) for name in ("destination", "register"))
+        targets = np.where(is_configuration, function << np.uint64(REGISTER_BITS) | register, targets)
+    return targets
 
 
 class RegisterSums:
