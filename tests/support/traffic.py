@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ptttool.analyses.matching.analysis import MATCHING_COLUMNS, MatchingAnalysis
 from ptttool.analyses.scope import Scope
