@@ -19,8 +19,6 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDER = Path("ptttool") / "kernel"
-# What is compiled has its C types beside it.
-NAMES = ("accesses", "kinds", "lines", "loops")
 # The oldest Python that is supported: the module works with every one from there on.
 OLDEST = (3, 11)
 # An index out of bounds is an error, as in Python.
@@ -31,13 +29,18 @@ class CannotCompile(Exception):
     """There is no Cython, no compiler, or no header of Python."""
 
 
+def names_in(folder: Path) -> list[str]:
+    """Return what is compiled: it has its C types beside it."""
+    return sorted(file.stem for file in folder.glob("*.pxd"))
+
+
 def compile_loops(root: Path, folder: Path) -> list[Path]:
     """Compile the loops of a project in a folder for what is made on the way; return the modules."""
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     limited = f"-DPy_LIMITED_API=0x{OLDEST[0]:02X}{OLDEST[1]:02X}0000"
     headers = [f"-I{sysconfig.get_path(name)}" for name in ("include", "platinclude")]
     modules = []
-    for name in NAMES:
+    for name in names_in(root / FOLDER):
         source, made = folder / f"{name}.c", folder / f"{name}.abi3.so"
         _run([sys.executable, *CYTHON, str(FOLDER / f"{name}.py"), "-o", str(source)], root)
         _run([*compiler, "-O3", "-fwrapv", "-fPIC", "-shared", "-s", limited, *headers, str(source), "-o", str(made)], root)
@@ -64,7 +67,7 @@ class CompileLoops(BuildHookInterface):  # type: ignore[misc]  # hatchling is th
         wanted = os.environ.get("PTTTOOL_LOOPS", "auto")
         place = Path(self.root) / FOLDER
         if version == "editable":
-            for name in NAMES:
+            for name in names_in(place):
                 (place / f"{name}.abi3.so").unlink(missing_ok=True)  # a process that has loaded it keeps it
         if wanted == "plain" or sys.implementation.name != "cpython":
             return

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+LOOPS = ("accesses", "kinds", "lines", "loops")
+"""The modules that are compiled: each has its C types beside it."""
+
 
 def is_compiled() -> bool:
-    """Return whether the loops are compiled; else the same is found more slowly."""
-    found = find_spec("ptttool.kernel.loops")
-    return found is not None and found.origin is not None and not found.origin.endswith(".py")
+    """Return whether all loops are compiled; else the same is found more slowly."""
+    specs = [find_spec(f"{__name__}.{name}") for name in LOOPS]
+    return all(spec is not None and spec.origin is not None and not spec.origin.endswith(".py") for spec in specs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,13 +15,18 @@ from hypothesis import strategies as st
 
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.model import TimeModel
-from ptttool.kernel import is_compiled, loops, matching
+from ptttool.kernel import LOOPS, is_compiled, loops, matching
 from ptttool.kernel.matching import Found, Limits, Rows, State, join, match
 from ptttool.tlp.transactions import Ending
 from tests.analyses.matching.test_matching import check, in_one
 from tests.reference import matching as reference
 from tests.support.plain import plain
 from tests.support.traffic import Traffic, traffic
+
+
+def test_what_has_c_types_is_compiled_and_counts_as_compiled() -> None:
+    assert {path.stem for path in Path(loops.__file__).parent.glob("*.pxd")} == {*LOOPS}
+
 
 FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 LIMITS = Limits(rows=12, keys=24)
