@@ -187,12 +187,12 @@ def choose_asking(options: EventOptions, machine: Machine, asking: Asking) -> Ch
         if error.code != "ambiguous-device":
             raise
         names = error.details["candidates"]
-        device, said = ask_driver(options, machine, [one for one in machine.devices if one.name in names], asking)
+        device, message = ask_driver(options, machine, [one for one in machine.devices if one.name in names], asking)
         if device is None:
-            error.hint = f"{error.hint}; {said}"
+            error.hint = f"{error.hint}; {message}"
             raise
     chosen = choose(options, machine, device)
-    return replace(chosen, notes=(*chosen.notes, Diagnostic(Severity.INFO, "asked-driver", said, details={"device": device.name})))
+    return replace(chosen, notes=(*chosen.notes, Diagnostic(Severity.INFO, "asked-driver", message, details={"device": device.name})))
 
 
 def asking_on(source: Source) -> Asking:

@@ -98,8 +98,8 @@ def find_counters(
         return None
     pmu = f"hisi_pcie{device.sicl}_core{device.core}"
     there = events_of(source, pmu)
-    wanted = _FLUXES if requester is not None else _COUNTS + _FLUXES
-    events = tuple(name for name in wanted if name in there)
+    names = _FLUXES if requester is not None else _COUNTS + _FLUXES
+    events = tuple(name for name in names if name in there)
     return CounterPlan(pmu, events, filter_of(ports, requester), perf.path) if events else None
 
 

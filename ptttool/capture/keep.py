@@ -94,10 +94,10 @@ class Log:
         self.diagnostics: list[Diagnostic] = []
         self._report = report or (lambda _: None)
 
-    def add(self, *found: Diagnostic) -> None:
+    def add(self, *diagnostics: Diagnostic) -> None:
         """Add diagnostics."""
-        self.diagnostics += found
-        for one in found:
+        self.diagnostics += diagnostics
+        for one in diagnostics:
             self._report(one)
 
 
@@ -107,7 +107,7 @@ def traced_part(plan: Plan) -> Machine:
     return replace(part if source is None else with_details(source, part), diagnostics=())
 
 
-def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[Path | None, Path | None]:
+def settle(plan: Plan, file: UnfinishedFile, content: Sidecar, log: Log) -> tuple[Path | None, Path | None]:
     """Give a recording its name, and finish its sidecar.
 
     Returns
@@ -124,14 +124,14 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
     """
     problem: Exception | None = None
     try:
-        save(file.path, known, name=plan.output.name, file=file.through_proc)
+        save(file.path, content, name=plan.output.name, file=file.through_proc)
     except (OSError, PtttoolError) as error:  # what was written before the recording stays
         problem = error
     try:
         try:
             old = file.take_name(plan.output.name, keep_old=plan.force)
         except FileNotFoundError as error:
-            old = _named_copy(plan, file, known)
+            old = _named_copy(plan, file, content)
             message = f"{file.path}: {error.strerror} while perf recorded; it was still open, and {plan.output} is a copy of it"
             log.add(Diagnostic(Severity.WARNING, "unfinished-gone", message, where=str(file.path)))
     except OSError as error:
@@ -143,13 +143,13 @@ def settle(plan: Plan, file: UnfinishedFile, known: Sidecar, log: Log) -> tuple[
     return None if old is None else plan.output.with_name(old), sidecar
 
 
-def _named_copy(plan: Plan, file: UnfinishedFile, known: Sidecar) -> str | None:
+def _named_copy(plan: Plan, file: UnfinishedFile, content: Sidecar) -> str | None:
     """Save a recording of which others have removed or replaced the file; return the ``.old`` name as :meth:`UnfinishedFile.take_name`."""
     with UnfinishedFile(plan.output) as copy, copy.removed_on_failure():
         with file.through_proc.open("rb") as source, copy.through_proc.open("wb") as target:
             shutil.copyfileobj(source, target, _COPIED)
         with suppress(OSError, PtttoolError):
-            save(copy.path, known, name=plan.output.name, file=copy.through_proc)
+            save(copy.path, content, name=plan.output.name, file=copy.through_proc)
         old = copy.take_name(plan.output.name, keep_old=plan.force)
     file.remove_sidecar()
     return old

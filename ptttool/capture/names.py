@@ -35,20 +35,20 @@ def sidecar_path(recording: str | Path) -> Path:
 
 def wanted_name(name: str) -> str | None:
     """Return the name that an unfinished recording is to get; None for the name of another file."""
-    found = _UNFINISHED.fullmatch(name)
-    return None if found is None else found["wanted"]
+    match = _UNFINISHED.fullmatch(name)
+    return None if match is None else match["wanted"]
 
 
-def unfinished_in(folder: Path, wanted: str | None = None) -> list[Path]:
-    """Return the unfinished recordings of a folder, the oldest first; ``wanted``: only those that are to get this name."""
-    found: list[tuple[int, Path]] = []
+def unfinished_in(folder: Path, output_name: str | None = None) -> list[Path]:
+    """Return the unfinished recordings of a folder, the oldest first; ``output_name``: only those that are to get this name."""
+    recordings: list[tuple[int, Path]] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             name = wanted_name(entry.name)
-            if name is not None and wanted in (None, name) and entry.is_file(follow_symlinks=False):
+            if name is not None and output_name in (None, name) and entry.is_file(follow_symlinks=False):
                 with suppress(OSError):  # it has just got its name
-                    found.append((entry.stat(follow_symlinks=False).st_mtime_ns, folder / entry.name))
-    return [path for _, path in sorted(found)]
+                    recordings.append((entry.stat(follow_symlinks=False).st_mtime_ns, folder / entry.name))
+    return [path for _, path in sorted(recordings)]
 
 
 def unfinished_of(recording: Path) -> list[Path]:

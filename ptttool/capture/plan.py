@@ -81,9 +81,9 @@ class Plan(Struct, frozen=True):
         """Other devices that the addresses may belong to, where the kernel does not say to which one they belong."""
         if self.device.ports_known:
             return ()
-        wanted = set(self.addresses)
+        addresses = set(self.addresses)
         others = (one for one in self.machine.devices if one.name != self.device.name)
-        return tuple(one.name for one in others if wanted <= {entry.address for entry in one.filters})
+        return tuple(one.name for one in others if addresses <= {entry.address for entry in one.filters})
 
     @property
     def perf_command(self) -> list[str]:
@@ -136,25 +136,25 @@ def check_aux_size(size: int) -> None:
         )
 
 
-def _offline(device: PttDevice, wanted: int | None) -> PtttoolError:
+def _offline(device: PttDevice, cpu: int | None) -> PtttoolError:
     """Return the error for a device with all CPUs offline, or for an offline CPU of a device."""
-    hint = how_to_bring_online(device.offline_cpus[0] if wanted is None else wanted)
+    hint = how_to_bring_online(device.offline_cpus[0] if cpu is None else cpu)
     if not device.cpus:
         words = words_of(device, device.offline_cpus)
         message = f"no CPU can record {device.name}: {words} {'is' if len(device.offline_cpus) == 1 else 'are'} offline"
         return DeviceError(message, hint=hint, code="cpus-offline", cpus=list(device.offline_cpus))
-    message = f"CPU {wanted} is offline; {device.name} can be recorded on {format_cpus(device.cpus)}"
-    return UsageError(message, hint=f"leave --cpu out, or, {hint}", code="cpu-offline", cpu=wanted)
+    message = f"CPU {cpu} is offline; {device.name} can be recorded on {format_cpus(device.cpus)}"
+    return UsageError(message, hint=f"leave --cpu out, or, {hint}", code="cpu-offline", cpu=cpu)
 
 
-def choose_cpu(device: PttDevice, wanted: int | None, online: Sequence[int] | None) -> int:
+def choose_cpu(device: PttDevice, number: int | None, online: Sequence[int] | None) -> int:
     """Choose the CPU that records.
 
     Parameters
     ----------
     device : PttDevice
         The device; its cpumask has the CPUs that can record it.
-    wanted : int or None
+    number : int or None
         The CPU that the user wants. None: the first one of the cpumask that is online.
     online : Sequence of int or None
         The CPUs that are online; None where that is unknown.
@@ -166,9 +166,9 @@ def choose_cpu(device: PttDevice, wanted: int | None, online: Sequence[int] | No
     DeviceError
         No CPU is wanted, and the device has no cpumask; or all its CPUs are offline (``cpus-offline``).
     """
-    if device.offline_cpus and (not device.cpus or wanted in device.offline_cpus):
-        raise _offline(device, wanted)
-    if wanted is None:
+    if device.offline_cpus and (not device.cpus or number in device.offline_cpus):
+        raise _offline(device, number)
+    if number is None:
         if not device.cpus:
             raise DeviceError(
                 f"{device.name} names no CPU that may record it (its cpumask is empty or unreadable)",
@@ -176,12 +176,12 @@ def choose_cpu(device: PttDevice, wanted: int | None, online: Sequence[int] | No
                 code="no-cpumask",
             )
         return next((cpu for cpu in device.cpus if online is None or cpu in online), device.cpus[0])
-    if device.cpus and wanted not in device.cpus:
+    if device.cpus and number not in device.cpus:
         raise UsageError(
-            f"CPU {wanted} is not one of {device.name}'s ({format_cpus(device.cpus)}): nothing would be recorded, without an error of perf",
+            f"CPU {number} is not one of {device.name}'s ({format_cpus(device.cpus)}): nothing would be recorded, without an error of perf",
             hint="leave --cpu out, or give one of these",
             code="cpu-not-in-cpumask",
         )
-    if online is not None and wanted not in online:
-        raise UsageError(f"CPU {wanted} is offline", hint=f"online are {format_cpus(online)}", code="cpu-offline")
-    return wanted
+    if online is not None and number not in online:
+        raise UsageError(f"CPU {number} is offline", hint=f"online are {format_cpus(online)}", code="cpu-offline")
+    return number

@@ -70,9 +70,9 @@ def record(
     log.add(*require(host, plan))
     log.add(*leftovers(plan.output.absolute().parent))
     with UnfinishedFile(plan.output) as file:
-        known = _known_before(plan, host)
+        content = _known_before(plan, host)
         with file.removed_on_failure():
-            save(file.path, known, name=plan.output.name, finished=False, file=file.through_proc)
+            save(file.path, content, name=plan.output.name, finished=False, file=file.through_proc)
         # A terminal that is closed sends its signal more than once: none comes between perf's end and the recording's name.
         with signals_held():
             outcome = _run(plan, file, progress, command_stdout)
@@ -80,7 +80,7 @@ def record(
                 raise _failure(plan, source, host, outcome, file, log)
             if (ending := _ended_by_others(plan, outcome)) is not None:
                 log.add(ending)
-            return _keep(plan, known, outcome, file, log, source, host)
+            return _keep(plan, content, outcome, file, log, source, host)
 
 
 def _run(plan: Plan, file: UnfinishedFile, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None) -> Outcome:
@@ -121,21 +121,21 @@ def _known_before(plan: Plan, host: Host) -> Sidecar:
     )
 
 
-def _keep(plan: Plan, known: Sidecar, outcome: Outcome, file: UnfinishedFile, log: Log, source: Source, host: Host) -> Recorded:
+def _keep(plan: Plan, content: Sidecar, outcome: Outcome, file: UnfinishedFile, log: Log, source: Source, host: Host) -> Recorded:
     traced = _traced(plan, outcome)
     # None where sysfs does not say which CPUs are online.
     online = None if host.online is None else online_cpus(source)
     went_offline = () if host.online is None or online is None else tuple(cpu for cpu in host.online if cpu not in online)
     lasted = outcome.traced_at_least if outcome.traced is None else outcome.traced
-    known = replace(
-        known,
+    content = replace(
+        content,
         traced=traced,
         started=outcome.started.isoformat(timespec="milliseconds"),
         ended=None if lasted is None else outcome.ended.isoformat(timespec="milliseconds"),
         seconds=outcome.traced,
         went_offline=went_offline,
     )
-    old, sidecar = settle(plan, file, known, log)
+    old, sidecar = settle(plan, file, content, log)
     return Recorded(
         path=plan.output,
         size=outcome.size,
@@ -158,8 +158,8 @@ def _ended_by_others(plan: Plan, outcome: Outcome) -> Diagnostic | None:
     status, seconds = outcome.exit_status, _seen(outcome)
     how = f" (it ended by {signal_name(-status)})" if status < 0 else ""
     after = "" if seconds is None else f" {seconds:.3g} s after the trace began"
-    wanted = "" if plan.seconds is None else f", {plan.seconds:g} s were wanted"
-    message = f"perf was stopped{after}, and not by ptttool{how}{wanted}; the recording is complete"
+    duration = "" if plan.seconds is None else f", {plan.seconds:g} s were wanted"
+    message = f"perf was stopped{after}, and not by ptttool{how}{duration}; the recording is complete"
     details = {"signal": signal_name(-status) if status < 0 else None, "seconds": seconds}
     return Diagnostic(Severity.WARNING, "stopped-by-others", message, details=details)
 

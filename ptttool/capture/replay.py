@@ -83,16 +83,16 @@ def replay(plan: Plan, *, report: Report | None = None) -> Recorded:
             unpack(recording, file.through_proc)
         # CPU, AUX area and duration of the plan had no part in that recording: its own command has them.
         options = {name: value for name, value in PlanBody.options_of(plan).items() if name not in ("cpu", "aux_size", "duration")}
-        known = Sidecar(
+        content = Sidecar(
             machine=traced_part(plan),
             options=options,
             command=tuple(shlex.split(recording.command)),
             versions={"ptttool": __version__, "perf": recording.perf, "kernel": recording.kernel},
             replay_of=recording.command,
         )
-        old, sidecar = settle(plan, file, known, log)
-    said = tuple(log.diagnostics)
-    return Recorded(path=plan.output, size=recording.size, old=old, sidecar=sidecar, replay_of=recording.command, diagnostics=said)
+        old, sidecar = settle(plan, file, content, log)
+    diagnostics = tuple(log.diagnostics)
+    return Recorded(path=plan.output, size=recording.size, old=old, sidecar=sidecar, replay_of=recording.command, diagnostics=diagnostics)
 
 
 def _what_it_is(plan: Plan, recording: BundledRecording) -> Iterator[Diagnostic]:
@@ -135,8 +135,8 @@ def matching(machine: Machine, device: str, config: int) -> BundledRecording:
             hint="run this on the machine itself, or try --demo",
             code="not-live",
         )
-    wanted = fields_of(config)["filter"]
-    near = [one for one in here if fields_of(one.config)["filter"] == wanted]
+    filter_value = fields_of(config)["filter"]
+    near = [one for one in here if fields_of(one.config)["filter"] == filter_value]
     words = [_options(one) for one in near or here]
     more = len(words) - _MOST_NAMED
     raise DeviceError(

@@ -272,8 +272,8 @@ def _checked(path: str, recording: str, body: Mapping[str, Any]) -> tuple[Sideca
     try:
         if missing:
             raise ValidationError(f"Object missing required field `{missing[0]}`")
-        known = read_json({**body, "machine": machines.from_json(body["machine"])}, Sidecar)
-        head = known.recording.head_sha256
+        sidecar = read_json({**body, "machine": machines.from_json(body["machine"])}, Sidecar)
+        head = sidecar.recording.head_sha256
         other = head is not None and _head(recording) != head
     except PtttoolError as error:
         return None, _unusable(path, "recording-unreadable", f"cannot be compared: {error.message}")
@@ -284,11 +284,11 @@ def _checked(path: str, recording: str, body: Mapping[str, Any]) -> tuple[Sideca
         return None, _unusable(path, "damaged", f"is damaged: {reason}", at=at.strip("`") or "$")
     except (ValueError, OverflowError, RecursionError) as error:
         return None, _unusable(path, "damaged", f"is damaged: {shortened(str(error), 200)}", at="$.machine")
-    if known.seconds is not None and not _SHORTEST <= known.seconds <= _LONGEST:
-        return None, _unusable(path, "damaged", f"is damaged: a trace of {known.seconds:g} s", at="$.seconds")
+    if sidecar.seconds is not None and not _SHORTEST <= sidecar.seconds <= _LONGEST:
+        return None, _unusable(path, "damaged", f"is damaged: a trace of {sidecar.seconds:g} s", at="$.seconds")
     if other:
         return None, _unusable(path, "other-recording", "belongs to another recording")
-    return known, None
+    return sidecar, None
 
 
 def _unusable(path: str, code: str, reason: str, **details: object) -> Diagnostic:

@@ -160,8 +160,8 @@ def resolve_attributes(device: str, names: Sequence[str], asked: Sequence[str]) 
         The device has no attributes.
     """
     require_attributes(device, names)
-    found = [(text, find_attribute(names, text)) for text in asked]
-    unknown = [text for text, attribute in found if attribute is None]
+    pairs = [(text, find_attribute(names, text)) for text in asked]
+    unknown = [text for text, attribute in pairs if attribute is None]
     if unknown:
         wrong = ", ".join(repr(text) for text in unknown)
         raise UsageError(
@@ -170,7 +170,7 @@ def resolve_attributes(device: str, names: Sequence[str], asked: Sequence[str]) 
             code="unknown-attribute",
             unknown={text: near_misses(names, text) for text in unknown},
         )
-    return [attribute for _, attribute in found if attribute is not None]
+    return [attribute for _, attribute in pairs if attribute is not None]
 
 
 def value_problem(text: str) -> str | None:
@@ -213,7 +213,7 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
     require_attributes(device, names)
     problems: dict[str, str] = {}
     hints: list[str] = []
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
@@ -232,8 +232,8 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
             hints.append(f"a value is one of 0, 1, {LARGEST}, in decimal digits")
         if attribute is None or wrong_value is not None:
             problems[text] = ", ".join(reasons)
-        elif stored_value(found.setdefault(attribute, value)) != stored_value(value):
-            problems[text] = f"{attribute} is also to be {stored_value(found[attribute])}"
+        elif stored_value(values.setdefault(attribute, value)) != stored_value(value):
+            problems[text] = f"{attribute} is also to be {stored_value(values[attribute])}"
     if problems:
         raise UsageError(
             "; ".join(f"{text!r}: {reason}" for text, reason in problems.items()),
@@ -241,7 +241,7 @@ def parse_assignments(device: str, names: Sequence[str], texts: Sequence[str]) -
             code="bad-assignment",
             problems=problems,
         )
-    return found
+    return values
 
 
 def _apart(texts: Sequence[str]) -> str | None:

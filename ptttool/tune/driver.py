@@ -196,10 +196,10 @@ def plan_values(devices: PttDevice | Sequence[PttDevice], values: Mapping[str, i
     """
     texts = [f"{name}={value}" for name, value in values.items()] if isinstance(values, Mapping) else values
     chosen = (devices,) if isinstance(devices, PttDevice) else devices
-    found = [(device, *pair) for device in chosen for pair in parse_assignments(device.name, attribute_names(device), texts).items()]
-    clamped = {attribute: asked for _, attribute, asked in found if is_clamped(asked)}
+    assignments = [(device, *pair) for device in chosen for pair in parse_assignments(device.name, attribute_names(device), texts).items()]
+    clamped = {attribute: asked for _, attribute, asked in assignments if is_clamped(asked)}
     return TunePlan(
-        changes=plan_changes([Setting(device, attribute, stored_value(asked), asked) for device, attribute, asked in found]),
+        changes=plan_changes([Setting(device, attribute, stored_value(asked), asked) for device, attribute, asked in assignments]),
         diagnostics=tuple(clamped_value(attribute, asked) for attribute, asked in clamped.items()),
     )
 

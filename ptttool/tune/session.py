@@ -119,19 +119,19 @@ class Session(Struct):
         """Find the changes that were cut off, and close those that left nothing half done."""
         # Also where this change is not noted: what was cut off is of interest.
         journal = journal_of(self.source) if self.journal is None else self.journal
-        found = self.unfinished = find_unfinished(self.source, journal, alone=True)
-        self.diagnostics += found.diagnostics
+        unfinished = self.unfinished = find_unfinished(self.source, journal, alone=True)
+        self.diagnostics += unfinished.diagnostics
         if self.journal is None:
             return
         try:
-            for number in found.not_begun:
+            for number in unfinished.not_begun:
                 self.journal.discard(number)
-            for number in found.ended:
+            for number in unfinished.ended:
                 with suppress(OSError):  # it counts as closed with its old name, too
                     self.journal.rename(number, CLOSED)
-            for change in found.before_boot:
+            for change in unfinished.before_boot:
                 self.journal.close(change.number, Outcome.REBOOT)
-            for number, outcome in found.whole.items():
+            for number, outcome in unfinished.whole.items():
                 self.journal.close(number, outcome)
         except (OSError, AccessError) as error:
             self._report(error)

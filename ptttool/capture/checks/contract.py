@@ -38,10 +38,10 @@ class Check(Struct, frozen=True):
     error: type[PtttoolError]
     other_errors: Mapping[str, type[PtttoolError]] = {}
 
-    def exception(self, found: Diagnostic) -> PtttoolError:
+    def exception(self, diagnostic: Diagnostic) -> PtttoolError:
         """Make the exception of what the check found."""
-        kind = self.other_errors.get(found.code, self.error)
-        return kind(found.message, hint=found.hint, code=found.code, **found.details)
+        kind = self.other_errors.get(diagnostic.code, self.error)
+        return kind(diagnostic.message, hint=diagnostic.hint, code=diagnostic.code, **diagnostic.details)
 
 
 CHECKS: Registry[Check] = Registry("check", "ptttool.capture.checks", "ptttool.checks")
@@ -78,8 +78,8 @@ def require(host: Host, plan: Plan) -> list[Diagnostic]:
     """
     warnings = []
     for one in in_order():
-        for found in one.run(host, plan):
-            if found.severity is Severity.ERROR:
-                raise one.exception(found)
-            warnings.append(found)
+        for diagnostic in one.run(host, plan):
+            if diagnostic.severity is Severity.ERROR:
+                raise one.exception(diagnostic)
+            warnings.append(diagnostic)
     return warnings

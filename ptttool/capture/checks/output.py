@@ -24,8 +24,8 @@ def output_writable(host: Host, plan: Plan) -> Iterator[Diagnostic]:
 
 def require_output(path: Path, *, force: bool) -> None:
     """Raise an OutputError or AccessError where perf could not write a file, or one is there and is not to make way (``exists``)."""
-    for found in _problems(look_at(path), force=force):
-        raise output_writable.exception(found)
+    for problem in _problems(look_at(path), force=force):
+        raise output_writable.exception(problem)
 
 
 def _problems(output: OutputFile, *, force: bool) -> Iterator[Diagnostic]:

@@ -97,7 +97,7 @@ def running_processes(*, holders: bool = False) -> tuple[Process, ...]:
     holders : bool
         Find out of all processes whether they hold perf events, not only of those that name a PTT device.
     """
-    found = []
+    processes = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit() or int(folder.name) == os.getpid():
             continue
@@ -112,8 +112,8 @@ def running_processes(*, holders: bool = False) -> tuple[Process, ...]:
             continue
         arguments = tuple(word.decode(errors="replace") for word in words)
         holds = holds_perf_events(int(folder.name)) if holders or any(PMU_PREFIX in word for word in arguments) else None
-        found.append(Process(int(folder.name), arguments, uid, holds))
-    return tuple(found)
+        processes.append(Process(int(folder.name), arguments, uid, holds))
+    return tuple(processes)
 
 
 def _real_user(folder: Path) -> int | None:

@@ -99,10 +99,10 @@ class TraceRequest(AskedTrace[PciAddress], frozen=True, kw_only=True):
     device: str
 
     def __post_init__(self) -> None:
-        given = {_member("--type", TlpType, name) for name in self.types}
-        if not given:
+        types = {_member("--type", TlpType, name) for name in self.types}
+        if not types:
             raise UsageError("no type of TLP is left to trace", hint=f"choose from {in_words(TlpType)}")
-        force_setattr(self, "types", tuple(one for one in TlpType if one in given))
+        force_setattr(self, "types", tuple(one for one in TlpType if one in types))
         for name, kind in _CHOICES.items():
             value = getattr(self, name)
             if value is not None or name not in ("completions", "pattern"):
@@ -190,21 +190,26 @@ def build(
     value = 0
     for one in filters:
         value |= one.value
-    given = {"filter": value, "type": sum(TYPES[name] for name in request.types), "direction": direction, "format": FORMATS[request.format]}
+    values = {
+        "filter": value,
+        "type": sum(TYPES[name] for name in request.types),
+        "direction": direction,
+        "format": FORMATS[request.format],
+    }
     if request.pattern is not None:
-        known = device is not None and bool(device.format)
-        if _pattern_assumed(request, request.pattern, terms, known=known, force=force):
+        format_known = device is not None and bool(device.format)
+        if _pattern_assumed(request, request.pattern, terms, format_known=format_known, force=force):
             message = f"the term 'pattern' is assumed to be at {PATTERN_TERM}: perf refuses it if the PMU does not have it"
             diagnostics.append(Diagnostic(Severity.WARNING, "pattern-assumed", message))
             terms = {**terms, "pattern": PATTERN_TERM}
         if "pattern" in terms:
-            given["pattern"] = PATTERNS[request.pattern]
+            values["pattern"] = PATTERNS[request.pattern]
     # The filter as sysfs writes it: five hexadecimal digits.
-    text = ",".join(f"{name}={given[name]:#07x}" if name == "filter" else f"{name}={given[name]}" for name in in_order(given))
+    text = ",".join(f"{name}={values[name]:#07x}" if name == "filter" else f"{name}={values[name]}" for name in in_order(values))
     return BuiltEvent(
         event=f"{request.device}/{text}/",
-        config=encode(given, terms),
-        fields={name: given.get(name, 0) for name in in_order(terms) if terms[name].word == "config"},
+        config=encode(values, terms),
+        fields={name: values.get(name, 0) for name in in_order(terms) if terms[name].word == "config"},
         flow=DIRECTIONS[request.format][direction].of_types(request.types),
         diagnostics=tuple(diagnostics),
         checked=device is not None and device.ports_known,
@@ -267,11 +272,11 @@ def _direction_diagnostics(request: TraceRequest, direction: int) -> Iterator[Di
         yield Diagnostic(Severity.INFO, "no-cpl-a", "of the inbound completions only CPL B is traced; for CPL A give --completions a")
 
 
-def _pattern_assumed(request: TraceRequest, pattern: Pattern, terms: Mapping[str, FormatTerm], *, known: bool, force: bool) -> bool:
+def _pattern_assumed(request: TraceRequest, pattern: Pattern, terms: Mapping[str, FormatTerm], *, format_known: bool, force: bool) -> bool:
     """Tell whether the PMU's term ``pattern`` has to be assumed; refuse a pattern that the PMU cannot have."""
     if "pattern" in terms or pattern is Pattern.LEGACY:  # without the term, the kernel uses the legacy layout anyway
         return False
-    if known:  # perf refuses a term that the PMU does not have, so --force cannot help
+    if format_known:  # perf refuses a term that the PMU does not have, so --force cannot help
         raise UsageError(
             f"{request.device} has no term 'pattern': its driver has the legacy layout only",
             hint="leave --pattern out",
@@ -310,20 +315,20 @@ def _filters(request: TraceRequest, device: PttDevice | None) -> list[Filter]:
             code="two-devices",
         )
     ports = dict.fromkeys(request.root_ports)
-    found = [_look_up(request.device, ROOT_PORT, address, root_port_value(address), device) for address in ports]
-    if len(found) > 1 and device is not None and device.multiselect.root_ports is False:
+    filters = [_look_up(request.device, ROOT_PORT, address, root_port_value(address), device) for address in ports]
+    if len(filters) > 1 and device is not None and device.multiselect.root_ports is False:
         raise UsageError(f"{request.device} traces one root port at a time", hint="its driver says so (multiselect)", code="no-multiselect")
-    return found
+    return filters
 
 
 def _look_up(name: str, kind: FilterKind, address: PciAddress, computed: int, device: PttDevice | None) -> Filter:
     if device is not None:
         listed = device.root_ports if kind == ROOT_PORT else device.requesters
-        for known in listed:
-            if known.address == address:
-                return known
+        for entry in listed:
+            if entry.address == address:
+                return entry
         if device.ports_known:
-            addresses = [str(known.address) for known in listed]
+            addresses = [str(entry.address) for entry in listed]
             raise DeviceError(
                 f"{name} has no {kind} {address}: its driver would refuse the event",
                 hint=f"{kind}s there: {in_words(addresses) or 'none'}",
@@ -336,9 +341,9 @@ def _look_up(name: str, kind: FilterKind, address: PciAddress, computed: int, de
 def _filter_diagnostics(request: TraceRequest, filters: Sequence[Filter], device: PttDevice | None) -> Iterator[Diagnostic]:
     if request.requester is None:
         # Root ports that have the same bit: each is traced with the others.
-        known = {one.address: one for one in (*(device.root_ports if device is not None else ()), *filters)}
+        ports = {one.address: one for one in (*(device.root_ports if device is not None else ()), *filters)}
         for value in dict.fromkeys(one.value for one in filters):
-            sharing = [str(address) for address in sorted(address for address, one in known.items() if one.value == value)]
+            sharing = [str(address) for address in sorted(address for address, one in ports.items() if one.value == value)]
             if len(sharing) > 1:
                 message = f"root ports {in_words(sharing)} share one bit ({value:#x}): all of them are traced"
                 yield Diagnostic(Severity.INFO, "shared-bit", message, details={"root_ports": sharing, "filter": value})

@@ -148,11 +148,11 @@ def choose_without_machine(options: EventOptions) -> ChosenEvent:
 
 
 def _address(text: str) -> PciAddress:
-    found = PciAddress.try_parse(text)
-    if found is None:
+    address = PciAddress.try_parse(text)
+    if address is None:
         raise UsageError(
             f"{text!r} is not a PCI address, and there is no machine to look it up on",
             hint="write it as domain:bus:device.function, for example 0000:00:10.0; or give --sysfs",
             code="bad-pci-address",
         )
-    return found
+    return address

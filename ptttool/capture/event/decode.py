@@ -219,9 +219,9 @@ def _slots(bit: int) -> str:
 
 def _requester(value: int, owners: Sequence[PttDevice], machine: Machine | None) -> tuple[Named, ...]:
     plain = value & 0xFFFF
-    known = requesters_of(value, owners)
-    if known or not plain:
-        return tuple(Named(address, _function_name(address, machine)) for address in known)
+    addresses = requesters_of(value, owners)
+    if addresses or not plain:
+        return tuple(Named(address, _function_name(address, machine)) for address in addresses)
     return (Named(None, PciAddress.from_id(plain).short),)
 
 

@@ -40,8 +40,8 @@ def explain(
     """
     terms = terms_for(pmu, machine) if terms is None else terms
     event = decode(config, terms, pmu=pmu, machine=machine)
-    found = sorted([*diagnostics, *lint(event, terms, machine)], key=lambda one: one.severity.rank)
-    return replace(event, diagnostics=tuple(found))
+    findings = sorted([*diagnostics, *lint(event, terms, machine)], key=lambda one: one.severity.rank)
+    return replace(event, diagnostics=tuple(findings))
 
 
 def terms_for(pmu: str | None, machine: Machine | None) -> Mapping[str, FormatTerm]:

@@ -37,10 +37,10 @@ def lint(event: Explanation, terms: Mapping[str, FormatTerm], machine: Machine |
     yield from _types(event)
     yield from _layout(event)
     yield from _direction(event)
-    known = sum(term.maximum << term.low for term in terms.values() if term.word == "config")
-    if event.config & ~known:
-        message = f"no term has {_bits(event.config & ~known)} of config: a term of a newer driver, or a mistake"
-        yield Diagnostic(Severity.WARNING, "unknown-bits", message, details={"bits": event.config & ~known})
+    term_bits = sum(term.maximum << term.low for term in terms.values() if term.word == "config")
+    if event.config & ~term_bits:
+        message = f"no term has {_bits(event.config & ~term_bits)} of config: a term of a newer driver, or a mistake"
+        yield Diagnostic(Severity.WARNING, "unknown-bits", message, details={"bits": event.config & ~term_bits})
 
 
 def _device(event: Explanation, owners: Sequence[PttDevice], machine: Machine | None) -> Iterator[Diagnostic]:

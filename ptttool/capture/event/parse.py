@@ -80,10 +80,10 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
     if len(text) > MAX_EVENT:
         raise over_budget_text("the event string", MAX_EVENT, "characters", hint=_SHAPE)
     pmu, body, modifiers = _split(text)
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     if device_numbers(pmu) is None:
         message = f"{pmu} is not the name of one device (hisi_ptt<SICL>_<core>); perf may take several, and fail"
-        found.append(Diagnostic(Severity.ERROR, "no-single-device", message))
+        diagnostics.append(Diagnostic(Severity.ERROR, "no-single-device", message))
     values: dict[str, int] = {}
     others: dict[str, str] = {}
     config = 0
@@ -101,23 +101,23 @@ def parse_event(text: str, terms: Mapping[str, FormatTerm]) -> ParsedEvent:
                 term=name,
             )
         if name != "config" and name not in terms:
-            found.append(_unknown(name, terms))
+            diagnostics.append(_unknown(name, terms))
             continue
         maximum, low = (_WHOLE_CONFIG, 0) if name == "config" else (terms[name].maximum, terms[name].low)
         if number > maximum:
             message = f"{name}={value} is too big: the term holds up to {maximum:#x}; only its low bits are read here"
-            found.append(Diagnostic(Severity.ERROR, "value-too-big", message, details={"term": name}))
+            diagnostics.append(Diagnostic(Severity.ERROR, "value-too-big", message, details={"term": name}))
             number &= maximum
         before = values.get(name, number)
         if before != number:
             message = f"{name} is given twice: perf ors {before:#x} and {number:#x} to {before | number:#x}"
-            found.append(Diagnostic(Severity.WARNING, "term-twice", message, details={"term": name}))
+            diagnostics.append(Diagnostic(Severity.WARNING, "term-twice", message, details={"term": name}))
         values[name] = number | before
         config |= number << low
     if "config" in values and len(values) > 1:
         message = f"config= stands beside {in_words(in_order(name for name in values if name != 'config'))}: perf ors them"
-        found.append(Diagnostic(Severity.WARNING, "config-and-terms", message))
-    return ParsedEvent(pmu, config, (*found, *_perf_diagnostics(others, modifiers)))
+        diagnostics.append(Diagnostic(Severity.WARNING, "config-and-terms", message))
+    return ParsedEvent(pmu, config, (*diagnostics, *_perf_diagnostics(others, modifiers)))
 
 
 def _perf_diagnostics(others: Mapping[str, str], modifiers: str) -> Iterator[Diagnostic]:

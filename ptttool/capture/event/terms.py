@@ -47,14 +47,14 @@ def parse_direction(text: str) -> Direction:
     word = text.strip().lower()
     if word in _DIRECTION_WORDS:
         return _DIRECTION_WORDS[word]
-    found = [one for one in Direction if word and one.startswith(word)]
-    if not found:
+    directions = [one for one in Direction if word and one.startswith(word)]
+    if not directions:
         raise UsageError(
             f"--direction: {text!r} is not a direction",
             hint="give inbound (from the device to the processor), outbound or both",
             code="bad-direction",
         )
-    return found[0]
+    return directions[0]
 
 
 class Completions(StrEnum):
@@ -103,14 +103,14 @@ def parse_types(text: str) -> tuple[TlpType, ...]:
     UsageError
         A word is not a type (``bad-type``).
     """
-    found = []
+    types = []
     for word in (word.strip().lower() for word in text.split(",")):
-        known = _SPELLINGS.get(word) or next((one for one in TlpType if one == word), None)
-        if known is None:
+        tlp_type = _SPELLINGS.get(word) or next((one for one in TlpType if one == word), None)
+        if tlp_type is None:
             message = f"--type {text!r}: {word!r} is not a type of TLP"
             raise UsageError(message, hint=_TYPE_HINTS.get(word.removesuffix("s"), _TYPE_HINT), code="bad-type")
-        found.append(known)
-    return tuple(found)
+        types.append(tlp_type)
+    return tuple(types)
 
 
 _TYPE_HINT = "give p (posted), np (non-posted) or cpl (completions), several with commas"
@@ -152,10 +152,10 @@ class Flow(Struct, frozen=True):
 
     def of_types(self, types: Iterable[str]) -> Flow:
         """Return the part of it that is left when only some types (of :class:`TlpType`) are traced."""
-        wanted = {name.upper() for name in types}
+        names = {name.upper() for name in types}
         return Flow(
-            tuple(group for group in self.inbound if group.split()[0] in wanted),
-            tuple(group for group in self.outbound if group in wanted),
+            tuple(group for group in self.inbound if group.split()[0] in names),
+            tuple(group for group in self.outbound if group in names),
         )
 
     def __bool__(self) -> bool:

@@ -80,9 +80,9 @@ def translate(attempt: Attempt) -> PtttoolError:
         Its ``details`` have perf's own text as ``perf_stderr``, and ``perf_exit_status``.
     """
     for pattern, make in _MEANINGS:
-        found = re.search(pattern, attempt.stderr, re.MULTILINE)
-        if found is not None:
-            error = make(attempt, found)
+        match = re.search(pattern, attempt.stderr, re.MULTILINE)
+        if match is not None:
+            error = make(attempt, match)
             break
     else:
         error = _without_message(attempt)
@@ -94,8 +94,8 @@ def translate(attempt: Attempt) -> PtttoolError:
 Meaning = Callable[[Attempt, re.Match[str]], PtttoolError]
 
 
-def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
-    number = int(found["errno"])
+def _open_failed(attempt: Attempt, match: re.Match[str]) -> PtttoolError:
+    number = int(match["errno"])
     if number == 16:
         return _busy(attempt)
     if number in (1, 13):
@@ -105,7 +105,7 @@ def _open_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
             f"{attempt.device or 'the PTT device'} is gone", hint="has the driver been unloaded? see 'ptttool list'", code="device-gone"
         )
     if number == 95:
-        return _cannot_record(attempt, found)
+        return _cannot_record(attempt, match)
     if number != 22:
         return _unknown(attempt)
     if attempt.privileged is False and attempt.paranoid is not None and attempt.paranoid >= 2:
@@ -147,8 +147,8 @@ def _busy(attempt: Attempt) -> PtttoolError:
     return PerfError(message, hint=hint, code="device-busy", pid=first.pid, user=first.user)
 
 
-def _mmap_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
-    number = int(found["errno"])
+def _mmap_failed(attempt: Attempt, match: re.Match[str]) -> PtttoolError:
+    number = int(match["errno"])
     if number == 12 and attempt.aux_size is not None and attempt.aux_size < MINIMUM_AUX_SIZE:
         return UsageError("the AUX area is too small: the driver needs at least 16 MiB", hint="use --aux-size 64M", code="aux-too-small")
     if number == 12:
@@ -158,7 +158,7 @@ def _mmap_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
             code="no-memory",
         )
     if number in (1, 13):
-        return _mlock(attempt, found)
+        return _mlock(attempt, match)
     return PerfError(
         f"the AUX area could not be mapped (error {number})",
         hint="trace one PTT device in one perf, with an AUX area that is a power of two",
@@ -184,15 +184,15 @@ def _cannot_record(attempt: Attempt, _found: re.Match[str]) -> PtttoolError:
     )
 
 
-def _workload(_attempt: Attempt, found: re.Match[str]) -> PtttoolError:
-    command, reason = found["command"], found["reason"].strip()
+def _workload(_attempt: Attempt, match: re.Match[str]) -> PtttoolError:
+    command, reason = match["command"], match["reason"].strip()
     if "denied" in reason:
         return UsageError(f"the command {command!r} may not be run: {reason}", code="command-not-executable")
     return UsageError(f"the command {command!r} cannot be run: {reason}", hint="check its name and PATH", code="command-missing")
 
 
-def _output(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
-    path, reason = found["path"].strip(), found["reason"].strip()
+def _output(attempt: Attempt, match: re.Match[str]) -> PtttoolError:
+    path, reason = match["path"].strip(), match["reason"].strip()
     if "denied" in reason or "not permitted" in reason:
         return AccessError(f"{path}: {reason}", hint="choose another file with -o", code="output-not-permitted")
     if "No space" in reason:
@@ -209,8 +209,8 @@ def _disk_full(attempt: Attempt) -> PtttoolError:
     )
 
 
-def _write_failed(attempt: Attempt, found: re.Match[str]) -> PtttoolError:
-    reason = found["reason"].strip()
+def _write_failed(attempt: Attempt, match: re.Match[str]) -> PtttoolError:
+    reason = match["reason"].strip()
     if "No space" in reason or "quota" in reason:
         return _disk_full(attempt)
     return OutputError(f"{attempt.output or 'the output'}: {reason}", code="cannot-write")
@@ -224,8 +224,8 @@ def _not_permitted(attempt: Attempt, _found: re.Match[str]) -> PtttoolError:
 def _fixed(kind: type[PtttoolError], code: str, message: str, hint: str | None = None) -> Meaning:
     """Make an error with a fixed message and hint; ``{0}`` in them is replaced by the first group of the pattern."""
 
-    def make(_attempt: Attempt, found: re.Match[str]) -> PtttoolError:
-        words = [(group or "").strip() for group in found.groups()]
+    def make(_attempt: Attempt, match: re.Match[str]) -> PtttoolError:
+        words = [(group or "").strip() for group in match.groups()]
         return kind(message.format(*words), hint=None if hint is None else hint.format(*words), code=code)
 
     return make

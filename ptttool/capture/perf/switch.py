@@ -98,12 +98,12 @@ class Switch:
 
     def answered(self) -> bool:
         """Read the times; it does not wait only where :meth:`fileno` can be read. False: there will be no more."""
-        found = os.read(self._noted, 512)
-        *lines, self._unread = (self._unread + found).split(b"\n")
+        data = os.read(self._noted, 512)
+        *lines, self._unread = (self._unread + data).split(b"\n")
         for line in lines:
             name, at = line.decode().split()
             setattr(self, name, float(at))
-        return bool(found)
+        return bool(data)
 
     def _keep_time(self, seconds: float | None) -> None:
         """Speak with perf until it has ended: one that loses its control before may end without finishing its file."""

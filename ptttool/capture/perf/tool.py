@@ -103,8 +103,8 @@ def find_perf(search: str | None = None) -> PerfTool:
     if version is None and done.returncode != 0:
         # Ubuntu's wrapper prints this if the running kernel's tools are not installed.
         code = "perf-missing" if "perf not found" in done.stderr else "perf-broken"
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()] or [f"it ends with {done.returncode}"]
-        raise PerfError(f"{path} does not work: {said[0]}", hint=INSTALL_HINT, code=code, perf_stderr=done.stderr)
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()] or [f"it ends with {done.returncode}"]
+        raise PerfError(f"{path} does not work: {lines[0]}", hint=INSTALL_HINT, code=code, perf_stderr=done.stderr)
     auxtrace = re.search(r"\[ *(on|OFF) *\] *# *HAVE_AUXTRACE_SUPPORT", done.stdout)
     architecture = next(filter(None, map(elf_architecture, _binaries(Path(path)))), None)
     return PerfTool(path, version[1] if version else None, architecture, None if auxtrace is None else auxtrace[1] == "on")

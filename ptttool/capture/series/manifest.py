@@ -199,8 +199,8 @@ def recordings_of(path: str | Path) -> Iterator[str]:
         As :func:`load`.
     """
     series = load(path)
-    found = [_beside(path, run.file) for run in series.runs if run.state is RunState.RECORDED]
-    there = [recording for recording in found if _is_there(recording)]
+    recordings = [_beside(path, run.file) for run in series.runs if run.state is RunState.RECORDED]
+    there = [recording for recording in recordings if _is_there(recording)]
     if not there:
         raise InputError(path, "a series without a recording beside it", hint="its runs were not recorded, or moved", code="no-recording")
     yield from there
@@ -210,9 +210,9 @@ def problems_of(path: str | Path) -> list[Diagnostic]:
     """Return what is missing of a series: runs that were not recorded, and recordings that are no longer beside it."""
     series = load(path)
     missing = series.missing_diagnostic(str(path))
-    found = [] if missing is None else [missing]
+    problems = [] if missing is None else [missing]
     for run in series.runs:
         if run.state is RunState.RECORDED and not _is_there(_beside(path, run.file)):
             message = f"{clean(run.file)}, the recording of {clean(run.name)}, is not beside {clean(str(path))}"
-            found.append(Diagnostic(Severity.WARNING, "recording-missing", message, where=str(path)))
-    return found
+            problems.append(Diagnostic(Severity.WARNING, "recording-missing", message, where=str(path)))
+    return problems

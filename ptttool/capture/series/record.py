@@ -106,11 +106,11 @@ def record_series(
     path = series_path(output)
     require_output(output, force=True)  # nothing is written to it
     before = _earlier(path)
-    for wanted in (*(plan.output for plan in plans), path):
-        _require_new(wanted, force=plans[0].force, planned=bool(purposes))
+    for target in (*(plan.output for plan in plans), path):
+        _require_new(target, force=plans[0].force, planned=bool(purposes))
     pairs = zip(plans, names, strict=True)
     series = Series(VERSION, tuple(purposes), tuple(SeriesRun(name, plan.output.name, str(plan.chosen.built)) for plan, name in pairs))
-    said = list(_left_behind(path, series, before))
+    diagnostics = list(_left_behind(path, series, before))
     failure: PtttoolError | None = None
     stopped_by: str | None = None
     recorded: list[tuple[Plan, Recorded]] = []
@@ -146,7 +146,7 @@ def record_series(
         _put_back(path, before)
         raise failure
     missing = series.missing_diagnostic(str(path))
-    return RecordedSeries(path, series, tuple(recorded), stopped_by, failure, (*said, *(() if missing is None else (missing,))))
+    return RecordedSeries(path, series, tuple(recorded), stopped_by, failure, (*diagnostics, *(() if missing is None else (missing,))))
 
 
 def _require_new(path: Path, *, force: bool, planned: bool) -> None:

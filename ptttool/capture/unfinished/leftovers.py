@@ -87,14 +87,14 @@ def look_at(path: Path) -> Leftover:
     InputError, AccessError
         It is gone, or cannot be opened.
     """
-    wanted = path.with_name(wanted_name(path.name) or path.name)
-    with UnfinishedFile(wanted, path.name) as file:
+    output = path.with_name(wanted_name(path.name) or path.name)
+    with UnfinishedFile(output, path.name) as file:
         sidecar, _ = find(path)
         config = None if sidecar is None else sidecar.options.get("config")
         changed = datetime.fromtimestamp(os.fstat(file.descriptor).st_mtime, UTC).astimezone().isoformat(timespec="seconds")
         return Leftover(
             path=path,
-            wanted=wanted,
+            wanted=output,
             held=held_trace(file.through_proc, config),
             being_written=is_being_written(file.descriptor),
             started=changed if sidecar is None or sidecar.started is None else sidecar.started,
@@ -136,10 +136,10 @@ def tidy_sidecars(folder: Path) -> None:
     """Give sidecars their name where a run ended after it had named the recording; remove those of recordings that are gone."""
     for path in folder.glob(f"*.part{SUFFIX}"):
         unfinished = path.with_name(path.name.removesuffix(SUFFIX))
-        wanted = wanted_name(unfinished.name)
-        if wanted is None or unfinished.exists() or path.is_symlink() or path.lstat().st_uid != os.geteuid():
+        name = wanted_name(unfinished.name)
+        if name is None or unfinished.exists() or path.is_symlink() or path.lstat().st_uid != os.geteuid():
             continue
-        recording = folder / wanted
+        recording = folder / name
         with suppress(OSError, ValueError, RecursionError):  # what is not a sidecar stays
             with path.open("rb") as file:
                 text = file.read(MAX_SIDECAR_BYTES)

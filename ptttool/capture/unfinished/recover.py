@@ -119,14 +119,14 @@ def find_unfinished(path: str | Path) -> list[Leftover]:
         paths = unfinished_in(folder, name)
     except OSError as error:
         raise InputError(folder, error.strerror or str(error)) from None
-    found = []
+    leftovers = []
     for unfinished in paths:
         try:
-            found.append(look_at(unfinished))
+            leftovers.append(look_at(unfinished))
         except InputError as error:
             if error.code != "no-such-file":  # it has just got its name
                 raise
-    return found
+    return leftovers
 
 
 def tidy(target: Path) -> None:
@@ -195,13 +195,13 @@ def recover_recording(leftover: Leftover, *, force: bool = False) -> RecoveredRe
 
 
 def _named(file: UnfinishedFile, force: bool) -> tuple[Path, Path | None]:
-    wanted = file.wanted
+    output = file.wanted
     if force:
-        old = file.take_name(wanted.name)
-        return wanted, None if old is None else wanted.with_name(old)
+        old = file.take_name(output.name)
+        return output, None if old is None else output.with_name(old)
     for number in range(_MOST_NAMES):
-        name = f"{wanted.name}.{number}" if number else wanted.name
+        name = f"{output.name}.{number}" if number else output.name
         with suppress(FileExistsError):
             file.take_name(name, keep_old=False)
-            return wanted.with_name(name), None
-    raise OSError(0, f"{wanted.name} and all names like {wanted.name}.1 are taken")
+            return output.with_name(name), None
+    raise OSError(0, f"{output.name} and all names like {output.name}.1 are taken")

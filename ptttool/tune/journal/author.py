@@ -103,12 +103,12 @@ def boot_id(source: Source) -> str | None:
 
 def driver_identity(devices: Sequence[PttDevice]) -> dict[str, int]:
     """Return what identifies the driver's devices: the number of each folder in sysfs, new whenever the driver is loaded."""
-    found: dict[str, int] = {}
+    inodes: dict[str, int] = {}
     for device in devices:
         if device.source is not None and device.source.live and device.source.identity == RUNNING:
             with suppress(OSError):
-                found[device.name] = Path(device.sysfs).stat().st_ino
-    return found
+                inodes[device.name] = Path(device.sysfs).stat().st_ino
+    return inodes
 
 
 def _first_line(path: str) -> str | None:

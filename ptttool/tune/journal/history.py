@@ -58,24 +58,24 @@ class History(Struct, frozen=True):
 
     def first_values(self) -> dict[str, dict[str, int]]:
         """Return the values from before the first change since the machine was started, by device and attribute."""
-        found: dict[str, dict[str, int]] = {}
+        values: dict[str, dict[str, int]] = {}
         for change in self.of_this_boot:
             for step in change.steps:
-                found.setdefault(step.device, {}).setdefault(step.attribute, step.old)
-        return found
+                values.setdefault(step.device, {}).setdefault(step.attribute, step.old)
+        return values
 
     def last_values(self) -> dict[tuple[str, str], set[int]]:
         """Return the values that the changes since the machine was started can have left, by device and attribute."""
-        found: dict[tuple[str, str], set[int]] = {}
+        values: dict[tuple[str, str], set[int]] = {}
         by_number = {change.number: change for change in self.of_this_boot}
         for change in self.of_this_boot:
             for step in change.steps:
-                found[step.key] = _left_by(change, step)
+                values[step.key] = _left_by(change, step)
             if change.outcome in EFFECTIVE:
                 # Also what it did not have to write.
                 for step in (step for number in sorted(by_number.keys() & change.undoes, reverse=True) for step in by_number[number].steps):
-                    found[step.key] = {step.old}
-        return found
+                    values[step.key] = {step.old}
+        return values
 
     def to_undo(self) -> Iterator[tuple[ChangeRecord, ...]]:
         """Yield what can be undone, the last first: a change, and with one that repaired others also these."""
@@ -104,18 +104,18 @@ def read_history(source: Source, journal: bool | str | os.PathLike[str] = True) 
     AccessError, InputError
         ``journal-unreadable``: the folder cannot be read.
     """
-    found = journal_of(source, journal)
-    if found is None:
+    store = journal_of(source, journal)
+    if store is None:
         return History()
     try:
-        entries = [entry for _, entry in found.entries()]
+        entries = [entry for _, entry in store.entries()]
     except PermissionError:
-        raise AccessError(f"{found.folder}: the journal cannot be read", hint="become its owner", code="journal-unreadable") from None
+        raise AccessError(f"{store.folder}: the journal cannot be read", hint="become its owner", code="journal-unreadable") from None
     except OSError as error:
-        raise InputError(found.folder, f"the journal cannot be read: {error.strerror or error}", code="journal-unreadable") from None
+        raise InputError(store.folder, f"the journal cannot be read: {error.strerror or error}", code="journal-unreadable") from None
     changes = tuple(one for one in entries if isinstance(one, ChangeRecord))
     damaged = tuple(one for one in entries if isinstance(one, InputError))
-    return History(found.folder, changes, damaged, boot_id(source))
+    return History(store.folder, changes, damaged, boot_id(source))
 
 
 def _restores(change: ChangeRecord, repaired: Sequence[ChangeRecord]) -> bool:

@@ -179,7 +179,7 @@ class Journal:
 
     def changes(self) -> Iterator[ChangeRecord]:
         """Read all changes, the oldest first; those that cannot be read are left out. Raises OSError where the folder cannot be read."""
-        return (found for _, found in self.entries() if isinstance(found, ChangeRecord))
+        return (entry for _, entry in self.entries() if isinstance(entry, ChangeRecord))
 
     def entries(self, *, only_open: bool = False) -> Iterator[tuple[int, ChangeRecord | InputError | None]]:
         """Read the files of changes, the oldest first. Raises OSError where the folder cannot be read.

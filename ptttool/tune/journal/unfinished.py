@@ -102,7 +102,7 @@ class Unfinished(Struct, frozen=True):
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What a command says of these changes."""
-        found: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         if self.changes:
             half = [one for one in self.attributes if one.state is not ValueState.OLD]
             names = first_of([one.label for one in half], SHOWN)
@@ -111,21 +111,21 @@ class Unfinished(Struct, frozen=True):
             message = f"{what} was cut off: {part} changed: {in_words(names)}; {SEE}"
             hint = "'ptttool tune recover --restore' sets the old values, --complete the new ones"
             details = {"changes": [change.number for change in self.changes], "attributes": [one.label for one in half]}
-            found.append(Diagnostic(Severity.WARNING, HALF_DONE, message, hint, details=details))
+            diagnostics.append(Diagnostic(Severity.WARNING, HALF_DONE, message, hint, details=details))
         for change in self.before_boot:
             message = f"{describe(change)} was cut off before the machine was started again: the tune attributes have their power-on values"
-            found.append(Diagnostic(Severity.INFO, "restarted-since", message, details={"change": change.number}))
+            diagnostics.append(Diagnostic(Severity.INFO, "restarted-since", message, details={"change": change.number}))
         for change in self.under_way:
             message = f"{describe(change)}, process {change.author.pid}, is changing tune attributes now"
             facts = {"change": change.number, "pid": change.author.pid}
-            found.append(Diagnostic(Severity.INFO, "change-under-way", message, details=facts))
-        found += [
+            diagnostics.append(Diagnostic(Severity.INFO, "change-under-way", message, details=facts))
+        diagnostics += [
             Diagnostic(Severity.WARNING, error.code, f"{error.message}; {SEE}", hint=error.hint, where=error.path) for error in self.damaged
         ]
         for device in self.reloaded:
             message = f"{device}: the driver was loaded again since the change was cut off"
-            found.append(Diagnostic(Severity.INFO, "driver-reloaded", message, where=device))
-        return tuple(found)
+            diagnostics.append(Diagnostic(Severity.INFO, "driver-reloaded", message, where=device))
+        return tuple(diagnostics)
 
 
 def describe(change: ChangeRecord) -> str:
@@ -157,7 +157,7 @@ def find_unfinished(source: Source, journal: Journal | None = None, *, alone: bo
         entries = []
     if not entries:
         return Unfinished()
-    found: list[ChangeRecord] = []
+    changes: list[ChangeRecord] = []
     under_way: list[ChangeRecord] = []
     before_boot: list[ChangeRecord] = []
     ended: list[int] = []
@@ -176,21 +176,21 @@ def find_unfinished(source: Source, journal: Journal | None = None, *, alone: bo
         elif not alone and not change.failed and change.author.runs:
             under_way.append(change)
         else:
-            found.append(change)
-    devices = {device.name: device for device in list_devices(source)} if found else {}
-    values = _values_now(devices, found)
-    outcomes = {change.number: _whole(change, values) for change in found}
-    found = [change for change in found if outcomes[change.number] is None]
-    open_now = {change.number for change in found}
+            changes.append(change)
+    devices = {device.name: device for device in list_devices(source)} if changes else {}
+    values = _values_now(devices, changes)
+    outcomes = {change.number: _whole(change, values) for change in changes}
+    changes = [change for change in changes if outcomes[change.number] is None]
+    open_now = {change.number for change in changes}
     # A change that was to repair another one: what that one is to have counts.
-    originals = [change for change in found if not open_now & set(change.repairs)]
+    originals = [change for change in changes if not open_now & set(change.repairs)]
     attributes = tuple(_attributes(originals, values))
-    known = driver_identity(list(devices.values()))
+    drivers = driver_identity(list(devices.values()))
     reloaded = {
-        device for change in originals for device, number in change.author.driver.items() if known.get(device, number) != number
+        device for change in originals for device, number in change.author.driver.items() if drivers.get(device, number) != number
     } & {one.device for one in attributes}
     return Unfinished(
-        changes=tuple(found),
+        changes=tuple(changes),
         attributes=attributes,
         before_boot=tuple(before_boot),
         whole={number: outcome for number, outcome in outcomes.items() if outcome is not None},
@@ -208,18 +208,18 @@ _Values = Mapping[tuple[str, str], int | ValueState]
 
 def _values_now(devices: Mapping[str, PttDevice], changes: Sequence[ChangeRecord]) -> _Values:
     names: dict[str, list[str]] = {}
-    found: dict[tuple[str, str], int | ValueState] = {}
+    values: dict[tuple[str, str], int | ValueState] = {}
     for name, attribute in dict.fromkeys(step.key for change in changes for step in _steps(change)):
-        found[name, attribute] = ValueState.GONE
+        values[name, attribute] = ValueState.GONE
         if name in devices:
             try:
                 if name not in names:
                     names[name] = attribute_names(devices[name])
                 if attribute in names[name]:
-                    found[name, attribute] = read_value(devices[name], attribute)
+                    values[name, attribute] = read_value(devices[name], attribute)
             except PtttoolError:
-                found[name, attribute] = ValueState.UNREADABLE
-    return found
+                values[name, attribute] = ValueState.UNREADABLE
+    return values
 
 
 def _steps(change: ChangeRecord) -> list[Step]:

@@ -137,14 +137,14 @@ def _program(target: str, root: Path, program: str | None) -> tuple[str, ...]:
     if target != "systemd" or root == Path("/"):
         return own
     places = dict.fromkeys((*_PLACES, own[0]) if len(own) == 1 else _PLACES)
-    found = next((place for place in places if os.path.lexists(root / place.lstrip("/"))), None)
-    if found is None:
+    path = next((place for place in places if os.path.lexists(root / place.lstrip("/"))), None)
+    if path is None:
         raise UsageError(
             f"{clean(str(root))}: the service would run ptttool, which is not there: no {' and no '.join(map(clean, places))}",
             hint="install it there first, or say where it will be: --program /usr/bin/ptttool",
             code="no-program",
         )
-    return (found,)
+    return (path,)
 
 
 def _about_program(program: Sequence[str]) -> list[Diagnostic]:

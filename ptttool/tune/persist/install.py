@@ -114,25 +114,25 @@ def plan_install(export: Export, root: Path) -> InstallPlan:
     if not root.is_dir():
         raise OutputError(f"{root}: not a folder", hint="--root names the root of a system", code="no-such-folder")
     files, before = Rooted(root), read_record(root, export.target)
-    known = {} if before is None else before.files
+    digests = {} if before is None else before.files
     new: list[PermanentFile] = []
     replaced: list[PermanentFile] = []
     same: list[PermanentFile] = []
     for file in export.files:
-        found = _digest_at(files, file.path)
-        if found is None:
+        on_disk = _digest_at(files, file.path)
+        if on_disk is None:
             new.append(file)
-        elif found == digest(file.text.encode(), file.is_link):
+        elif on_disk == digest(file.text.encode(), file.is_link):
             same.append(file)
-        elif found in known.get(file.path, ()):
+        elif on_disk in digests.get(file.path, ()):
             replaced.append(file)
         else:
-            why = "it was changed since it was installed" if file.path in known else "it was not installed by ptttool"
+            why = "it was changed since it was installed" if file.path in digests else "it was not installed by ptttool"
             raise OutputError(f"{files.shown(file.path)}: exists, and {why}", hint="look at it, then move it away", code="exists")
-    others = set(known) - {file.path for file in export.files}
+    others = set(digests) - {file.path for file in export.files}
     state = {path: _digest_at(files, path) for path in sorted(others)}
-    stale = tuple(path for path, found in state.items() if found in known[path])
-    kept = [files.shown(path) for path, found in state.items() if found is not None and path not in stale]
+    stale = tuple(path for path, on_disk in state.items() if on_disk in digests[path])
+    kept = [files.shown(path) for path, on_disk in state.items() if on_disk is not None and path not in stale]
     message = "{} was installed, and changed since: it stays"
     notes = [Diagnostic(Severity.WARNING, "changed-since-install", message.format(path), where=path) for path in kept]
     return InstallPlan(export, root, tuple(new), tuple(replaced), tuple(same), stale, (*notes, *_others(export, root)))
@@ -148,8 +148,8 @@ def install(plan: InstallPlan) -> None:
     """
     files = Rooted(plan.root)
     before = read_record(plan.root, plan.export.target) or Installed(VERSION, plan.export.target, plan.export.profile, {}, ())
-    wanted = {file.path: (digest(file.text.encode(), file.is_link),) for file in plan.export.files}
-    both = {path: tuple(dict.fromkeys((*before.files.get(path, ()), *wanted.get(path, ())))) for path in (*before.files, *wanted)}
+    digests = {file.path: (digest(file.text.encode(), file.is_link),) for file in plan.export.files}
+    both = {path: tuple(dict.fromkeys((*before.files.get(path, ()), *digests.get(path, ())))) for path in (*before.files, *digests)}
     # Before the first file: whatever is written, the record knows it.
     between = replace(before, profile=plan.export.profile, files=both)
     write_record(plan.root, between)
@@ -162,7 +162,7 @@ def install(plan: InstallPlan) -> None:
         if files.made:
             between = replace(between, folders=tuple(dict.fromkeys((*before.folders, *files.made))))
             write_record(plan.root, between)
-    write_record(plan.root, replace(between, files=wanted))
+    write_record(plan.root, replace(between, files=digests))
 
 
 def plan_uninstall(target: str, root: Path) -> UninstallPlan:
@@ -181,8 +181,8 @@ def plan_uninstall(target: str, root: Path) -> UninstallPlan:
         raise UsageError(f"nothing is installed for {target} below {root}", code="not-installed")
     files = Rooted(root)
     state = {path: _digest_at(files, path) for path in installed.files}
-    gone = tuple(path for path, found in state.items() if found is None)
-    ours = tuple(path for path, found in state.items() if found in installed.files[path])
+    gone = tuple(path for path, on_disk in state.items() if on_disk is None)
+    ours = tuple(path for path, on_disk in state.items() if on_disk in installed.files[path])
     changed = tuple(path for path in state if path not in (*gone, *ours))
     return UninstallPlan(installed.target, installed.profile, root, ours, changed, gone, installed.folders)
 
@@ -213,8 +213,8 @@ def uninstall(plan: UninstallPlan) -> None:
 
 def _digest_at(files: Rooted, path: str) -> str | None:
     """Return the digest of what is at a path; None if there is nothing."""
-    found = files.read(path)
-    return None if found is None else digest(*found)
+    content = files.read(path)
+    return None if content is None else digest(*content)
 
 
 def _others(export: Export, root: Path) -> Iterator[Diagnostic]:
@@ -223,10 +223,10 @@ def _others(export: Export, root: Path) -> Iterator[Diagnostic]:
         if name == export.target:
             continue
         try:
-            found = read_record(root, name)
+            record = read_record(root, name)
         except PtttoolError:
             continue
-        if found is not None:
-            message = f"also installed: {name}, with the profile {found.profile}; what runs last at a start decides"
+        if record is not None:
+            message = f"also installed: {name}, with the profile {record.profile}; what runs last at a start decides"
             hint = f"ptttool tune export --to {name} --uninstall"
             yield Diagnostic(Severity.WARNING, "installed-twice", message, hint=hint, where=name)

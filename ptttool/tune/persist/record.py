@@ -70,10 +70,10 @@ def read_record(root: Path, target: str) -> Installed | None:
         ``record-damaged``: it is not a record of this version.
     """
     files, path = _record_of(root, target)
-    found = files.read(path)
-    if found is None:
+    content = files.read(path)
+    if content is None:
         return None
-    data, is_link = found
+    data, is_link = content
     try:
         installed = read_json(None if is_link or len(data) > LARGEST else json.loads(data), Installed)
         if installed.target != target:

@@ -207,8 +207,8 @@ def diff_profiles(first: Profile, second: Profile, devices: Sequence[PttDevice] 
     devices : Sequence[PttDevice]
         The devices of the machine they are for: values for every device stand for each of them. Without devices they stand for themselves.
     """
-    known = _known(devices)
-    before, after = (_values(on_machine(profile, known) if known else profile, known) for profile in (first, second))
+    by_device = _known(devices)
+    before, after = (_values(on_machine(profile, by_device) if by_device else profile, by_device) for profile in (first, second))
     order = {device: place for place, device in enumerate(dict.fromkeys(device for device, _ in (*before, *after)))}
     rows = []
     for device, attribute in sorted({**before, **after}, key=lambda key: order[key[0]]):
@@ -219,30 +219,30 @@ def diff_profiles(first: Profile, second: Profile, devices: Sequence[PttDevice] 
     return ProfileDiff(profile=first.path, rows=tuple(rows), other=second.path, diagnostics=diagnostics)
 
 
-def _values(profile: Profile, known: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], int]:
+def _values(profile: Profile, by_device: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], int]:
     """Return the values of a profile by device and attribute, which has one of its two names."""
     return {
-        (device, find_attribute(known.get(device) or tuple(MEANINGS), asked) or asked): value
+        (device, find_attribute(by_device.get(device) or tuple(MEANINGS), asked) or asked): value
         for device, attributes in profile.devices.items()
         for asked, value in attributes.items()
     }
 
 
-def on_machine(profile: Profile, known: Mapping[str, Sequence[str]]) -> Profile:
+def on_machine(profile: Profile, by_device: Mapping[str, Sequence[str]]) -> Profile:
     """Return a profile in which the values for every device stand below the names of the devices.
 
     Parameters
     ----------
     profile : Profile
         The profile.
-    known : Mapping[str, Sequence[str]]
+    by_device : Mapping[str, Sequence[str]]
         The attributes of the machine's devices, by device.
     """
     every = profile.devices.get(EVERY_DEVICE)
     if every is None:
         return profile
     devices = {name: dict(values) for name, values in profile.devices.items() if name != EVERY_DEVICE}
-    for name, attributes in known.items():
+    for name, attributes in by_device.items():
         own = devices.setdefault(name, {}) if attributes else {}
         named = {find_attribute(attributes, attribute) or attribute for attribute in own}
         for attribute, value in every.items():
@@ -252,7 +252,7 @@ def on_machine(profile: Profile, known: Mapping[str, Sequence[str]]) -> Profile:
 
 
 def match_profile(
-    profile: Profile, devices: Sequence[PttDevice], known: Mapping[str, Sequence[str]] | None = None, *, ignore_missing: bool = False
+    profile: Profile, devices: Sequence[PttDevice], by_device: Mapping[str, Sequence[str]] | None = None, *, ignore_missing: bool = False
 ) -> Match:
     """Compare a profile with devices and their attributes.
 
@@ -262,7 +262,7 @@ def match_profile(
         The profile.
     devices : Sequence[PttDevice]
         All devices of the machine.
-    known : Mapping[str, Sequence[str]], optional
+    by_device : Mapping[str, Sequence[str]], optional
         Their attributes, by device; by default, they are read.
     ignore_missing : bool
         Do not raise an error for what the machine does not have.
@@ -274,17 +274,17 @@ def match_profile(
     InputError
         It does not have an attribute, or the profile names one twice with different values.
     """
-    known = _known(devices) if known is None else known
-    profile = on_machine(profile, known)
+    by_device = _known(devices) if by_device is None else by_device
+    profile = on_machine(profile, by_device)
     by_name = {device.name: device for device in devices}
     settings: dict[tuple[str, str], Setting] = {}
     missing: list[tuple[str, str | None]] = []
-    for name, wanted in profile.devices.items():
+    for name, values in profile.devices.items():
         if name not in by_name:
             missing.append((name, None))
             continue
-        for asked, value in wanted.items():
-            attribute = find_attribute(known[name], asked)
+        for asked, value in values.items():
+            attribute = find_attribute(by_device[name], asked)
             if attribute is None:
                 missing.append((name, asked))
                 continue
@@ -293,13 +293,13 @@ def match_profile(
                 reason = f"{key}: {attribute} occurs twice, under both its names, with different values"
                 raise InputError(profile.path, reason, code="attribute-twice", key=key)
     if missing and not ignore_missing:
-        raise _missing_error(profile, missing, by_name, known)
+        raise _missing_error(profile, missing, by_name, by_device)
     alone: list[tuple[str, str | None]] = []
     for name in by_name:
         if name not in profile.devices:
             alone.append((name, None))
         else:
-            alone += [(name, attribute) for attribute in known[name] if (name, attribute) not in settings]
+            alone += [(name, attribute) for attribute in by_device[name] if (name, attribute) not in settings]
     return Match(profile, tuple(settings.values()), AttributeNames(missing), AttributeNames(alone))
 
 
@@ -311,8 +311,8 @@ def compare(matched: Match, changes: Sequence[Change]) -> list[DiffRow]:
     ]
     for name, attribute in matched.missing:
         values = matched.profile.devices[name]
-        wanted = values if attribute is None else {attribute: values[attribute]}
-        rows += [DiffRow(name, asked, value, None, RowState.MISSING) for asked, value in wanted.items()] or [
+        entries = values if attribute is None else {attribute: values[attribute]}
+        rows += [DiffRow(name, asked, value, None, RowState.MISSING) for asked, value in entries.items()] or [
             DiffRow(name, None, None, None, RowState.MISSING)
         ]
     return rows
@@ -323,7 +323,7 @@ def _known(devices: Sequence[PttDevice]) -> dict[str, list[str]]:
 
 
 def _missing_error(
-    profile: Profile, missing: Sequence[tuple[str, str | None]], devices: Mapping[str, object], known: Mapping[str, Sequence[str]]
+    profile: Profile, missing: Sequence[tuple[str, str | None]], devices: Mapping[str, object], by_device: Mapping[str, Sequence[str]]
 ) -> DeviceError | InputError:
     gone = [name for name, attribute in missing if attribute is None]
     if gone:
@@ -336,7 +336,7 @@ def _missing_error(
         )
     keys = [f"devices.{name}.{attribute}" for name, attribute in missing]
     named = [(name, attribute) for name, attribute in missing if attribute is not None][:_MOST_NAMED]
-    hints = dict.fromkeys(suggest(known[name], attribute) for name, attribute in named)
+    hints = dict.fromkeys(suggest(by_device[name], attribute) for name, attribute in named)
     more = f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
     return InputError(
         profile.path,

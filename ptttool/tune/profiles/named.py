@@ -79,8 +79,8 @@ def built_in_text(name: str) -> str:
         There is none of that name.
     """
     if name not in built_in_names():
-        known = ", ".join(built_in_names())
-        raise UsageError(f"{name!r} does not come with ptttool", hint=f"known: {known}", code="unknown-profile", known=built_in_names())
+        names = ", ".join(built_in_names())
+        raise UsageError(f"{name!r} does not come with ptttool", hint=f"known: {names}", code="unknown-profile", known=built_in_names())
     return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
 
 

@@ -149,20 +149,20 @@ def _checked(document: dict[str, Any], path: str) -> Profile:
         raise wrong(next(iter(document)), "unknown key", hint="tune attributes belong below [devices.NAME]")
     if not isinstance(devices, dict):
         raise wrong("devices", "not a table", hint="write [devices.NAME] and the tune attributes below it")
-    found: dict[str, dict[str, int]] = {}
+    values: dict[str, dict[str, int]] = {}
     clamped: dict[str, int] = {}
     for device, attributes in devices.items():
         if not isinstance(attributes, dict):
             raise wrong(f"devices.{device}", "not a table", hint=f"write [devices.{device}] and the tune attributes below it")
-        found[device] = {}
+        values[device] = {}
         for attribute, value in attributes.items():
             key = f"devices.{device}.{attribute}"
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST_NUMBER:
                 raise wrong(key, f"{_shown(value)} is not a value", hint=f"a value is one of 0, 1, {LARGEST}, without quotes")
-            found[device][attribute] = min(value, LARGEST)
+            values[device][attribute] = min(value, LARGEST)
             if value > LARGEST:
                 clamped[key] = value
-    return Profile(path, found, clamped, **texts)
+    return Profile(path, values, clamped, **texts)
 
 
 def _shown(value: object) -> str:

@@ -111,13 +111,13 @@ class Recovery(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Take what the journal has."""
-        found = self.unfinished
-        decided = not self.left and not found.damaged and (self.done or not found.changes)
+        unfinished = self.unfinished
+        decided = not self.left and not unfinished.damaged and (self.done or not unfinished.changes)
         force_setattr(self, "settled", self.done if self.action is RecoverAction.KEEP else decided)
-        force_setattr(self, "cut_off", _documents(found.changes))
-        force_setattr(self, "attributes", found.attributes)
-        force_setattr(self, "before_boot", _documents(found.before_boot))
-        force_setattr(self, "under_way", _documents(found.under_way))
+        force_setattr(self, "cut_off", _documents(unfinished.changes))
+        force_setattr(self, "attributes", unfinished.attributes)
+        force_setattr(self, "before_boot", _documents(unfinished.before_boot))
+        force_setattr(self, "under_way", _documents(unfinished.under_way))
 
     @property
     def done(self) -> bool:
@@ -167,34 +167,36 @@ def recover(
         See :func:`~ptttool.tune.driver.apply_changes`.
     """
     if action is None or dry_run:
-        found = find_unfinished(source, journal_of(source, journal))
-        changes, left = ((), found.attributes) if action is None else _plan(source, found, action, force=force)
-        return Recovery(action=action, changes=changes, left=left, diagnostics=found.diagnostics, unfinished=found)
+        unfinished = find_unfinished(source, journal_of(source, journal))
+        changes, left = ((), unfinished.attributes) if action is None else _plan(source, unfinished, action, force=force)
+        return Recovery(action=action, changes=changes, left=left, diagnostics=unfinished.diagnostics, unfinished=unfinished)
     with tuning(source, f"tune recover --{action}", journal=journal) as session:
-        found = session.unfinished
-        changes, left = _plan(source, found, action, force=force)
+        unfinished = session.unfinished
+        changes, left = _plan(source, unfinished, action, force=force)
         held_back = {number for one in left for number in one.changes}
         _note(session, action, held_back)
         if action is not RecoverAction.KEEP:
-            repaired = [change for change in found.changes if change.number not in held_back]
+            repaired = [change for change in unfinished.changes if change.number not in held_back]
             # To complete what was to undo a change is to undo that change.
             undoes = [number for change in repaired for number in change.undoes] if action is RecoverAction.COMPLETE else ()
             repairs = [change.number for change in repaired]
             changes = apply_changes(changes, on_change=on_change, session=session, repairs=repairs, undoes=undoes)
-        return Recovery(action=action, dry_run=False, changes=changes, left=left, diagnostics=tuple(session.diagnostics), unfinished=found)
+        return Recovery(
+            action=action, dry_run=False, changes=changes, left=left, diagnostics=tuple(session.diagnostics), unfinished=unfinished
+        )
 
 
 def _plan(
-    source: Source, found: Unfinished, action: RecoverAction, *, force: bool
+    source: Source, unfinished: Unfinished, action: RecoverAction, *, force: bool
 ) -> tuple[tuple[Change, ...], tuple[UnfinishedAttribute, ...]]:
     """Plan what is written; return also what is left."""
     if action is RecoverAction.KEEP:
         return (), ()
-    left = tuple(one for one in found.attributes if one.state in LEFT or (one.state is ValueState.OTHER and not force))
-    devices = {device.name: device for device in list_devices(source)} if found.attributes else {}
+    left = tuple(one for one in unfinished.attributes if one.state in LEFT or (one.state is ValueState.OTHER and not force))
+    devices = {device.name: device for device in list_devices(source)} if unfinished.attributes else {}
     settings = [
         Setting(devices[one.device], one.attribute, one.old if action is RecoverAction.RESTORE else one.new)
-        for one in found.attributes
+        for one in unfinished.attributes
         if one not in left
     ]
     return plan_changes(settings), left

@@ -120,7 +120,7 @@ def _plan(source: Source, unfinished: Unfinished, count: int, *, force: bool, jo
         for step in change.steps:
             targets.setdefault(step.key, step.old)
     devices = {device.name: device for device in list_devices(source)}
-    names = {name: attribute_names(device) for name, device in devices.items() if any(name == wanted for wanted, _ in targets)}
+    names = {name: attribute_names(device) for name, device in devices.items() if any(name == target for target, _ in targets)}
     gone = [key for key in targets if key[1] not in names.get(key[0], ())]
     if gone and not force:
         raise _gone(gone)
