@@ -177,7 +177,7 @@ def device_check(
                 return [not_recorded(recorded)]
             if not facts.devices:
                 return [unknown("no-device", f"no PTT device {that}")]
-            return [found for device in facts.devices for found in look(facts, device)] or [ok(fine(facts))]
+            return [finding for device in facts.devices for finding in look(facts, device)] or [ok(fine(facts))]
 
         return CHECKS.add(name, Check(name, order, run, needed))
 

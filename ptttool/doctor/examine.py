@@ -105,7 +105,7 @@ def examination_of(facts: Facts) -> Examination:
 
 def _answer(one: Check, facts: Facts) -> Answer:
     try:
-        found = sorted(one.run(facts), key=lambda finding: -finding.rank)
+        findings = sorted(one.run(facts), key=lambda finding: -finding.rank)
     except PtttoolError as error:  # the others have their say all the same
-        found = [Finding(Status.UNKNOWN, error.code, error.message, hint=error.hint)]
-    return Answer(check=one.name, needed=one.needed, findings=tuple(found) or (ok("nothing to report"),))
+        findings = [Finding(Status.UNKNOWN, error.code, error.message, hint=error.hint)]
+    return Answer(check=one.name, needed=one.needed, findings=tuple(findings) or (ok("nothing to report"),))

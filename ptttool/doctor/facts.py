@@ -88,17 +88,17 @@ class Facts(Struct, frozen=True, dict=True):
 
         Releases of distributions such as ``6.1.0-18-arm64`` do not have the patch level: Debian and Ubuntu say it elsewhere.
         """
-        found = re.match(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?(-?)", self.machine.kernel or "", re.ASCII)
-        if found is None:
+        match = re.match(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?(-?)", self.machine.kernel or "", re.ASCII)
+        if match is None:
             return None
-        series = int(found[1]), int(found[2])
-        if found[3] is not None and (int(found[3]) or not found[4]):
-            return series, int(found[3])
+        series = int(match[1]), int(match[2])
+        if match[3] is not None and (int(match[3]) or not match[4]):
+            return series, int(match[3])
         for path, pattern in _PATCH_LEVELS:
-            said = re.search(pattern, self.line(path) or "", re.ASCII)
-            if said is not None and (int(said[1]), int(said[2])) == series:
-                return series, int(said[3])
-        return series, None if found[4] else 0
+            level = re.search(pattern, self.line(path) or "", re.ASCII)
+            if level is not None and (int(level[1]), int(level[2])) == series:
+                return series, int(level[3])
+        return series, None if match[4] else 0
 
     def line(self, path: str) -> str | None:
         """Return the first line of a file; None where there is none."""

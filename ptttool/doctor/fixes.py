@@ -37,10 +37,10 @@ def boot_with(parameter: str, distribution: Collection[str]) -> str | None:
     distribution : collection of str
         Names of the distribution.
     """
-    known = set(distribution)
-    if _RPM & known:
+    ids = set(distribution)
+    if _RPM & ids:
         return f"grubby --update-kernel=ALL --args={parameter}"
-    if known & (_DEBIAN | {"ubuntu"}):
+    if ids & (_DEBIAN | {"ubuntu"}):
         name = parameter.partition("=")[0].replace(".", "-")
         line = f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {parameter}"'
         return f"mkdir -p /etc/default/grub.d && echo '{line}' > /etc/default/grub.d/{name}.cfg && update-grub"

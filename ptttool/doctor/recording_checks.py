@@ -52,8 +52,8 @@ def recording_check(
         def run(facts: Facts) -> list[Finding]:
             if facts.host is None:
                 return [not_recorded(what)]
-            found = findings_of(RECORDING_CHECKS.get(name), facts, facts.host, fixes or {}, each_device=each_device)
-            return [*found] or [fine(facts, facts.host)]
+            findings = findings_of(RECORDING_CHECKS.get(name), facts, facts.host, fixes or {}, each_device=each_device)
+            return [*findings] or [fine(facts, facts.host)]
 
         return CHECKS.add(name, Check(name, order, run, needed))
 
@@ -69,12 +69,12 @@ def findings_of(one: RecordingCheck, facts: Facts, host: Host, fixes: Mapping[st
     """Run a check before a recording: on each device, or once."""
     devices = facts.devices or facts.placeholders
     for device in devices if each_device else devices[:1]:
-        for found in one.run(host, facts.plan(device)):
-            fix = fixes.get(found.code)
-            command = fix(facts, host, found) if callable(fix) else fix
-            status = Status.FAILED if found.severity is Severity.ERROR else Status.WARNING
+        for issue in one.run(host, facts.plan(device)):
+            fix = fixes.get(issue.code)
+            command = fix(facts, host, issue) if callable(fix) else fix
+            status = Status.FAILED if issue.severity is Severity.ERROR else Status.WARNING
             name = device.name if each_device and facts.devices else None
-            exit_code = one.exception(found).exit_code
+            exit_code = one.exception(issue).exit_code
             yield Finding(
-                status, found.code, found.message, fix=command, device=name, details=found.details, exit_code=exit_code, hint=found.hint
+                status, issue.code, issue.message, fix=command, device=name, details=issue.details, exit_code=exit_code, hint=issue.hint
             )

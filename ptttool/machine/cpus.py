@@ -24,7 +24,7 @@ def parse_cpu_ranges(text: str) -> tuple[tuple[int, int], ...]:
     ValueError
         The text is something else, or has a CPU that no machine has (see :data:`~ptttool.machine.budget.MAX_CPUS`).
     """
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for part in filter(None, text.strip().split(",")):
         match = _PART.fullmatch(part)
         if match is None:
@@ -33,8 +33,8 @@ def parse_cpu_ranges(text: str) -> tuple[tuple[int, int], ...]:
         if last >= MAX_CPUS:
             raise ValueError(f"a CPU with a number above {MAX_CPUS - 1}: {shortened(repr(part))}")
         if first <= last:
-            found.append((first, last))
-    return _merged(sorted(found))
+            ranges.append((first, last))
+    return _merged(sorted(ranges))
 
 
 def _merged(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -320,8 +320,8 @@ class Multiselect(Struct, frozen=True):
 
     def of(self, kind: FilterKind, *, unknown: bool) -> bool:
         """Return whether filters of this kind can be combined, and ``unknown`` where that is not known."""
-        found = self.root_ports if kind == ROOT_PORT else self.requesters
-        return unknown if found is None else found
+        several = self.root_ports if kind == ROOT_PORT else self.requesters
+        return unknown if several is None else several
 
 
 class TuneAttribute(Struct, frozen=True):
@@ -408,9 +408,9 @@ class PttDevice(Struct, frozen=True, dict=True):
 
     def read_from(self, source: Source) -> PttDevice:
         """Return the same device with its source."""
-        found = replace(self)
-        found.__dict__["source"] = source
-        return found
+        device = replace(self)
+        device.__dict__["source"] = source
+        return device
 
     @property
     def filters(self) -> tuple[Filter, ...]:
@@ -471,10 +471,10 @@ class Machine(Struct, frozen=True, dict=True, kw_only=True):
 
         A recording may have loops, and longer chains than any PCI domain: they end at :data:`~ptttool.machine.budget.MAX_BUSES_ABOVE`.
         """
-        seen = {address}
+        chain = {address}
         function = self.functions.get(address)
-        while function is not None and function.parent is not None and function.parent not in seen and len(seen) <= MAX_BUSES_ABOVE:
-            seen.add(function.parent)
+        while function is not None and function.parent is not None and function.parent not in chain and len(chain) <= MAX_BUSES_ABOVE:
+            chain.add(function.parent)
             yield function.parent
             function = self.functions.get(function.parent)
 

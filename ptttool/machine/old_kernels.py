@@ -28,8 +28,8 @@ of the openEuler drivers that were read."""
 
 def series_of(release: str | None) -> tuple[int, int] | None:
     """Return the first two numbers of a release of Linux, or of perf; None for another text."""
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", release or "", re.ASCII)
-    return None if found is None else (int(found[1]), int(found[2]))
+    match = re.match(r"(\d{1,4})\.(\d{1,4})", release or "", re.ASCII)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def commits_early(release: str | None) -> bool | None:
@@ -70,8 +70,8 @@ def match_pci(source: Source, devices: Sequence[PttDevice], functions: Mapping[P
         if cpus:
             free.setdefault(cpus, []).append(address)
     alike = Counter(format_cpus(device.cpus) for device in devices if device.pci is None)
-    found = {cpus: _match(free.get(cpus, []), functions, count) for cpus, count in alike.items()}
-    return [device if device.pci is not None else _matched(device, *found[format_cpus(device.cpus)]) for device in devices]
+    matches = {cpus: _match(free.get(cpus, []), functions, count) for cpus, count in alike.items()}
+    return [device if device.pci is not None else _matched(device, *matches[format_cpus(device.cpus)]) for device in devices]
 
 
 def _match(candidates: Sequence[PciAddress], functions: Mapping[PciAddress, PciFunction], alike: int) -> tuple[dict[str, Any], Diagnostic]:
@@ -84,12 +84,12 @@ def _match(candidates: Sequence[PciAddress], functions: Mapping[PciAddress, PciF
         message += f": {names[0]} is the only one with the same CPUs"
     else:
         message += ", so that its PCI address is unknown" + (f": one of {', '.join(names)}" if names else "")
-    known = {"pci": candidates[0] if is_sure else None, "numa_node": nodes.pop() if len(nodes) == 1 else None}
-    return known, Diagnostic(Severity.INFO, "pci-matched" if is_sure else "pci-unknown", message, details={"candidates": names})
+    fields = {"pci": candidates[0] if is_sure else None, "numa_node": nodes.pop() if len(nodes) == 1 else None}
+    return fields, Diagnostic(Severity.INFO, "pci-matched" if is_sure else "pci-unknown", message, details={"candidates": names})
 
 
-def _matched(device: PttDevice, known: Mapping[str, Any], why: Diagnostic) -> PttDevice:
-    return replace(device, **known, diagnostics=(*device.diagnostics, replace(why, where=device.name)))
+def _matched(device: PttDevice, fields: Mapping[str, Any], why: Diagnostic) -> PttDevice:
+    return replace(device, **fields, diagnostics=(*device.diagnostics, replace(why, where=device.name)))
 
 
 def with_filters(source: Source, devices: Sequence[PttDevice], functions: Mapping[PciAddress, PciFunction]) -> list[PttDevice]:
@@ -124,8 +124,8 @@ def with_filters(source: Source, devices: Sequence[PttDevice], functions: Mappin
             "this kernel has no filter files: filters are computed from the PCI addresses, and which root ports are this device's is "
             "unknown; the kernel refuses those that are not"
         )
-        said = (*device.diagnostics, Diagnostic(Severity.INFO, "filters-computed", message, where=device.name))
-        return replace(device, root_ports=ports, requesters=requesters, ports_known=False, diagnostics=said)
+        diagnostics = (*device.diagnostics, Diagnostic(Severity.INFO, "filters-computed", message, where=device.name))
+        return replace(device, root_ports=ports, requesters=requesters, ports_known=False, diagnostics=diagnostics)
 
     return [device if there else with_computed(device) for device, there in zip(devices, is_there, strict=True)]
 

@@ -72,8 +72,8 @@ def read_functions(source: Source) -> tuple[dict[PciAddress, PciFunction], list[
 
 def _read_function(source: Source, path: str, address: PciAddress, properties: Mapping[str, str]) -> PciFunction:
     def text(name: str) -> str | None:
-        found = or_none(source.read, f"{path}/{name}")
-        return None if found is None else readable(found)
+        content = or_none(source.read, f"{path}/{name}")
+        return None if content is None else readable(content)
 
     vendor, device = _number(text("vendor"), 16), _number(text("device"), 16)
     class_code = _number(text("class"), 16)
@@ -154,7 +154,7 @@ def _find_parents(functions: dict[PciAddress, PciFunction]) -> None:
 
 def _add_kernel_names(source: Source, functions: dict[PciAddress, PciFunction]) -> None:
     """Give each function the names of the devices on it: a device is on the nearest PCI function above it in sysfs."""
-    found: dict[PciAddress, dict[str, None]] = {}
+    kernel_names: dict[PciAddress, dict[str, None]] = {}
     controllers: dict[str, list[PciAddress]] = {}  # by the folder of an NVMe disk
     for subsystem in NAMED:
         paths = source.devices(subsystem)
@@ -167,8 +167,8 @@ def _add_kernel_names(source: Source, functions: dict[PciAddress, PciFunction]) 
                 continue
             for owner in _owners(source, path, controllers):
                 if owner in functions:
-                    found.setdefault(owner, {})[name] = None
-    for address, names in found.items():
+                    kernel_names.setdefault(owner, {})[name] = None
+    for address, names in kernel_names.items():
         functions[address] = replace(functions[address], kernel_names=tuple(names))
 
 

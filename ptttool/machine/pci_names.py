@@ -27,12 +27,12 @@ _SECTION = rb"^(%b)  ([^\n]*)\n((?:[\t#][^\n]*\n|\n)*)"
 _FEW = 32
 
 
-def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] | None = None) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
+def look_up(ids: Iterable[tuple[int, int]], files: Iterable[Path] | None = None) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
     """Look names up in the first list that can be read; none are found without a list.
 
     Parameters
     ----------
-    wanted : Iterable of (int, int)
+    ids : Iterable of (int, int)
         Pairs of vendor and device ID.
     files : Iterable of Path, optional
         The lists; the system's by default.
@@ -46,7 +46,7 @@ def look_up(wanted: Iterable[tuple[int, int]], files: Iterable[Path] | None = No
     """
     vendors: dict[int, str] = {}
     devices: dict[tuple[int, int], str] = {}
-    pairs = set(wanted)
+    pairs = set(ids)
     text = _read_first(FILES if files is None else files) if pairs else None
     if text is None:
         return vendors, devices
@@ -63,16 +63,16 @@ def _sections(text: bytes, vendors: set[int]) -> Iterator[tuple[int, re.Match[by
     """Yield the sections of vendors: their ID, name and lines are the groups."""
     if len(vendors) <= _FEW:
         for vendor in vendors:
-            found = re.search(_SECTION % (b"%04x" % vendor), text, re.MULTILINE)
-            if found is not None:
-                yield vendor, found
+            section = re.search(_SECTION % (b"%04x" % vendor), text, re.MULTILINE)
+            if section is not None:
+                yield vendor, section
         return
     missing = set(vendors)
-    for found in re.finditer(_SECTION % b"[0-9a-f]{4}", text, re.MULTILINE):
-        vendor = int(found[1], 16)
+    for section in re.finditer(_SECTION % b"[0-9a-f]{4}", text, re.MULTILINE):
+        vendor = int(section[1], 16)
         if vendor in missing:
             missing.discard(vendor)
-            yield vendor, found
+            yield vendor, section
 
 
 def _read_first(files: Iterable[Path]) -> bytes | None:

@@ -26,8 +26,8 @@ def is_ptt(pmu: str) -> bool:
 
 def device_numbers(pmu: str) -> tuple[int, int] | None:
     """Return the SICL and the core in the name of one PTT device; None for any other name."""
-    found = _NAME.fullmatch(pmu)
-    return None if found is None else (int(found[1]), int(found[2]))
+    match = _NAME.fullmatch(pmu)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def root_port_value(address: PciAddress) -> int:

@@ -72,35 +72,35 @@ def resolve_device(machine: Machine, name: str | None) -> tuple[PttDevice, str |
         if len(machine.devices) == 1:
             return machine.devices[0], None
         raise UsageError("which PTT device?", hint=f"name one: {', '.join(names)}", code="device-needed", devices=names)
-    wanted = name.strip()
-    device = _device_named(machine.devices, wanted)
+    text = name.strip()
+    device = _device_named(machine.devices, text)
     if device is not None:
         return device, None
     try:
-        found = resolve_root_port(machine, wanted)
+        port = resolve_root_port(machine, text)
     except PtttoolError as error:
         if error.code not in ("unknown-function", "bad-pci-address"):
             raise
-        near = _near_devices(names, wanted) or error.details.get("near", [])
+        near = _near_devices(names, text) or error.details.get("near", [])
         raise DeviceError(
-            f"no PTT device {wanted!r} on {machine.origin}, and no PCI function of that name",
+            f"no PTT device {text!r} on {machine.origin}, and no PCI function of that name",
             hint=did_you_mean(near) if near else f"PTT devices: {', '.join(names)}{_traced_text(machine)}",
             code="unknown-device",
             devices=names,
         ) from None
-    return found.device, f"{found.explanation or f'{found.address} is a root port'}, of {found.device.name}"
+    return port.device, f"{port.explanation or f'{port.address} is a root port'}, of {port.device.name}"
 
 
 def traced_names(machine: Machine) -> dict[PciAddress, list[str]]:
     """Return the kernel's name of each function that the devices trace, by root port; ports without one have no place in it."""
     ports = [one.address for device in machine.devices for one in device.root_ports]
-    found = {port: [each.kernel_names[0] for each in endpoints_behind(machine, port) if each.kernel_names] for port in ports}
-    return {port: names for port, names in found.items() if names}
+    by_port = {port: [each.kernel_names[0] for each in endpoints_behind(machine, port) if each.kernel_names] for port in ports}
+    return {port: names for port, names in by_port.items() if names}
 
 
 def _traced_text(machine: Machine) -> str:
-    found = [name for names in traced_names(machine).values() for name in names]
-    return f"; or what they trace: {', '.join(found[:12])}{', …' if len(found) > 12 else ''}" if found else ""
+    kernel_names = [name for names in traced_names(machine).values() for name in names]
+    return f"; or what they trace: {', '.join(kernel_names[:12])}{', …' if len(kernel_names) > 12 else ''}" if kernel_names else ""
 
 
 def _device_named(devices: Iterable[PttDevice], text: str) -> PttDevice | None:
@@ -111,8 +111,8 @@ def _device_named(devices: Iterable[PttDevice], text: str) -> PttDevice | None:
         if word in (name, name.removeprefix(PMU_PREFIX), name.removeprefix(PMU_PREFIX[:5])):
             return device
     own = {device.pci: device for device in by_name.values() if device.pci is not None}
-    found = _matching(text, own)
-    return own[found[0]] if len(found) == 1 else None
+    addresses = _matching(text, own)
+    return own[addresses[0]] if len(addresses) == 1 else None
 
 
 def _near_devices(names: Sequence[str], text: str) -> list[str]:
@@ -126,14 +126,14 @@ _PARTS = re.compile(
 )
 
 
-def _matching(text: str, known: Iterable[PciAddress]) -> list[PciAddress]:
+def _matching(text: str, addresses: Iterable[PciAddress]) -> list[PciAddress]:
     """List the addresses that a text stands for: all of an address, or a part such as ``00:10`` or ``10.0``. No domain: 0 comes first."""
     match = _PARTS.fullmatch(text.rpartition("/")[2])
     if match is None or not (match["bus"] or match["function"]):
         return []
-    wanted = [None if match[name] is None else int(match[name], 16) for name in ("domain", "bus", "device", "function")]
-    found = sorted(address for address in known if all(part in (None, own) for part, own in zip(wanted, address, strict=True)))
-    return [address for address in found if address.domain == 0] or found
+    parts = [None if match[name] is None else int(match[name], 16) for name in ("domain", "bus", "device", "function")]
+    matches = sorted(address for address in addresses if all(part in (None, own) for part, own in zip(parts, address, strict=True)))
+    return [address for address in matches if address.domain == 0] or matches
 
 
 def resolve_root_port(machine: Machine, text: str, *, device: PttDevice | None = None) -> Resolved:
@@ -215,18 +215,18 @@ def find_function(machine: Machine, text: str, *, prefer: FilterKind | None = No
     """
     filters = {one.address for device in machine.devices for one in device.filters}
     text = text.strip()
-    found = _matching(text, {*machine.functions, *filters})
-    if len(found) > 1 and prefer is not None:
+    matches = _matching(text, {*machine.functions, *filters})
+    if len(matches) > 1 and prefer is not None:
         preferred = {one.address for device in machine.devices for one in device.filters_of(prefer)}
-        found = [address for address in found if address in preferred] or found
-    if len(found) == 1:
-        return found[0]
-    if found:
+        matches = [address for address in matches if address in preferred] or matches
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
         raise UsageError(
-            f"{text} may be {in_words(found[:12], 'or')}{', …' if len(found) > 12 else ''}",
+            f"{text} may be {in_words(matches[:12], 'or')}{', …' if len(matches) > 12 else ''}",
             hint="name one of them by its whole address",
             code="ambiguous-name",
-            candidates=[str(one) for one in found],
+            candidates=[str(one) for one in matches],
         )
     address = PciAddress.try_parse(text)
     if address is not None:
@@ -248,8 +248,8 @@ def find_function(machine: Machine, text: str, *, prefer: FilterKind | None = No
         )
     if not name:
         raise UsageError("an empty name", hint="write an address such as 0000:00:10.0, or a name such as nvme0", code="bad-pci-address")
-    known = sorted({known for function in machine.functions.values() for known in function.kernel_names})
-    near_names = [k for k in known if name.startswith(k)] or difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    kernel_names = sorted({each for function in machine.functions.values() for each in function.kernel_names})
+    near_names = [k for k in kernel_names if name.startswith(k)] or difflib.get_close_matches(name, kernel_names, n=3, cutoff=0.5)
     hint = did_you_mean(near_names) if near_names else "ptttool list --tree shows addresses and names"
     raise DeviceError(
         f"{name!r} is neither a PCI address (0000:00:10.0) nor the name of a PCI device on {machine.origin}",
@@ -269,13 +269,13 @@ def _port_above(machine: Machine, address: PciAddress) -> PciAddress:
     function = machine.functions.get(address)
     if function is not None and is_bridge(function):
         return address
-    known = _known(machine.devices, ROOT_PORT)
+    ports = _known(machine.devices, ROOT_PORT)
     raise DeviceError(
         f"{address} is not a root port and has none above it: PTT traces root ports only",
-        hint=_offer(known, ROOT_PORT),
+        hint=_offer(ports, ROOT_PORT),
         code="no-root-port",
         function=str(address),
-        known=known,
+        known=ports,
     )
 
 
@@ -301,8 +301,8 @@ def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: Ptt
 
 
 def _not_traced(machine: Machine, kind: FilterKind, address: PciAddress) -> DeviceError:
-    known = _known(machine.devices, kind)
-    hint = _offer(known, kind)
+    filters = _known(machine.devices, kind)
+    hint = _offer(filters, kind)
     unbound = [] if any(one.pci is None for one in machine.devices) else functions_without_driver(machine.functions, machine.devices)
     if unbound:
         noun = "is a PTT device" if len(unbound) == 1 else "are PTT devices"
@@ -312,7 +312,7 @@ def _not_traced(machine: Machine, kind: FilterKind, address: PciAddress) -> Devi
         hint=hint,
         code="not-traced",
         function=str(address),
-        known=known,
+        known=filters,
         without_driver=[str(one) for one in unbound],
     )
 
@@ -321,7 +321,7 @@ def _known(devices: Iterable[PttDevice], kind: FilterKind) -> list[str]:
     return [str(address) for address in sorted({one.address for owner in devices for one in owner.filters_of(kind)})]
 
 
-def _offer(known: Sequence[str], kind: FilterKind) -> str:
-    if not known:
+def _offer(addresses: Sequence[str], kind: FilterKind) -> str:
+    if not addresses:
         return f"there is no {kind}"
-    return f"{kind}s: {', '.join(known[:12])}{', …' if len(known) > 12 else ''}"
+    return f"{kind}s: {', '.join(addresses[:12])}{', …' if len(addresses) > 12 else ''}"

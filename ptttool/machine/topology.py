@@ -45,12 +45,12 @@ def endpoints_behind(machine: Machine, port: PciAddress) -> list[PciFunction]:
 def walk(machine: Machine, port: PciAddress) -> Iterator[PciFunction]:
     """Yield every function below a port, depth first; each once, even where a recording has loops."""
     children = machine.children
-    seen = {port}
+    addresses = {port}
     left = [(function, 1) for function in reversed(children.get(port, []))]
     while left:
         function, depth = left.pop()
-        if function.address not in seen:
-            seen.add(function.address)
+        if function.address not in addresses:
+            addresses.add(function.address)
             yield function
             if depth < MAX_BUSES_ABOVE:
                 left += [(below, depth + 1) for below in reversed(children.get(function.address, []))]
@@ -166,7 +166,7 @@ def all_diagnostics(machine: Machine) -> list[Diagnostic]:
         for one in device.diagnostics:
             shared.setdefault((one.code, one.message), []).append(one)
     merged = [
-        replace(found[0], message=f"{', '.join(str(one.where) for one in found)}: {message}") for (_, message), found in shared.items()
+        replace(alike[0], message=f"{', '.join(str(one.where) for one in alike)}: {message}") for (_, message), alike in shared.items()
     ]
     return [*machine.diagnostics, *merged]
 
@@ -180,16 +180,16 @@ def kernel_names_by_id(machine: Machine | None) -> dict[int, str]:
 
 def ids_by_name(machine: Machine | None) -> dict[str, int]:
     """Return the requester IDs by the kernel's names, without names that several functions have; none without a machine."""
-    found: dict[str, set[int]] = {}
+    by_name: dict[str, set[int]] = {}
     for function in () if machine is None else machine.functions.values():
         for name in function.kernel_names:
-            found.setdefault(name, set()).add(function.address.routing_id)
-    return {name: ids.pop() for name, ids in found.items() if len(ids) == 1}
+            by_name.setdefault(name, set()).add(function.address.routing_id)
+    return {name: ids.pop() for name, ids in by_name.items() if len(ids) == 1}
 
 
 def functions_by_id(machine: Machine) -> dict[int, PciFunction]:
     """Return the functions by requester ID, without IDs that several PCI domains have."""
-    found: dict[int, list[PciFunction]] = {}
+    by_id: dict[int, list[PciFunction]] = {}
     for address, function in machine.functions.items():
-        found.setdefault(address.routing_id, []).append(function)
-    return {routing_id: functions[0] for routing_id, functions in found.items() if len(functions) == 1}
+        by_id.setdefault(address.routing_id, []).append(function)
+    return {routing_id: functions[0] for routing_id, functions in by_id.items() if len(functions) == 1}

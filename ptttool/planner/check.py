@@ -90,23 +90,23 @@ class _Seen(Struct, frozen=True):
         return self.counts[direction, kind] + self.counts["unknown", kind]
 
 
-def check_recordings(purposes: Sequence[str], wanted: Sequence[Wanted], recordings: Sequence[CheckedRun]) -> list[PlanCheck]:
+def check_recordings(purposes: Sequence[str], needs: Sequence[Wanted], recordings: Sequence[CheckedRun]) -> list[PlanCheck]:
     """Look for what purposes need in the recordings that were made for them.
 
     Parameters
     ----------
     purposes : sequence of str
         The purposes.
-    wanted : sequence of Wanted
+    needs : sequence of Wanted
         What they need.
     recordings : sequence of CheckedRun
         The recordings. What no run asked for is not looked for: that was known before.
     """
     matched = matching(purposes)
-    seen = [_look(one, is_matched=bool(matched and one.run.flow.inbound and one.run.flow.outbound)) for one in recordings]
-    found = [check for one in wanted for part in parts_of(one.need) if (check := _present(one, part, seen)) is not None]
-    found += [check for each in seen if each.latency is not None for check in _open_ends(matched[0], each)]
-    return [*found, *(_loss(purposes[0], each) for each in seen if each.signs)]
+    looks = [_look(one, is_matched=bool(matched and one.run.flow.inbound and one.run.flow.outbound)) for one in recordings]
+    checks = [check for one in needs for part in parts_of(one.need) if (check := _present(one, part, looks)) is not None]
+    checks += [check for each in looks if each.latency is not None for check in _open_ends(matched[0], each)]
+    return [*checks, *(_loss(purposes[0], each) for each in looks if each.signs)]
 
 
 def not_in_recording(checks: Sequence[PlanCheck]) -> NotAsAskedError | None:
@@ -138,31 +138,31 @@ def _look(one: CheckedRun, *, is_matched: bool) -> _Seen:
     return _Seen(one.run, counts, traffic.total.tlps, results.get("latency"), signs)
 
 
-def _present(one: Wanted, need: Need, seen: Sequence[_Seen]) -> PlanCheck | None:
+def _present(one: Wanted, need: Need, looks: Sequence[_Seen]) -> PlanCheck | None:
     """Look for what is needed in the run that has most of it; None where no run asks for it."""
-    runs = [each for each in seen if each.run.brings(need)]
+    runs = [each for each in looks if each.run.brings(need)]
     if not runs:
         return None
     groups = [("inbound", group) for group in need.inbound] + [("outbound", group) for group in need.outbound]
     best = max(runs, key=lambda each: (sum(each.count(*group) > 0 for group in groups), each.total))
     counts = {f"{direction} {group}": best.count(direction, group) for direction, group in groups} or {"TLPs": best.total}
     absent = [name for name, count in counts.items() if not count]
-    said = in_words(f"{count:,} {name}" for name, count in counts.items())
+    counts_text = in_words(f"{count:,} {name}" for name, count in counts.items())
     if absent:
-        said = f"no {in_words(absent, 'or')} TLP among {best.total:,}" if groups else "no TLP"
-    return PlanCheck("seen", one.purpose, not absent, need.is_vital, f"{one.purpose}: {need.what}: {said}", {"counts": counts})
+        counts_text = f"no {in_words(absent, 'or')} TLP among {best.total:,}" if groups else "no TLP"
+    return PlanCheck("seen", one.purpose, not absent, need.is_vital, f"{one.purpose}: {need.what}: {counts_text}", {"counts": counts})
 
 
-def _loss(purpose: str, seen: _Seen) -> PlanCheck:
+def _loss(purpose: str, look: _Seen) -> PlanCheck:
     message = (
-        f"{seen.run.name}: something is missing ({in_words(seen.signs)}): counts are least values, and requests may lack their partner"
+        f"{look.run.name}: something is missing ({in_words(look.signs)}): counts are least values, and requests may lack their partner"
     )
-    return PlanCheck("loss", purpose, False, False, message, {"run": seen.run.name, "signs": list(seen.signs)})
+    return PlanCheck("loss", purpose, False, False, message, {"run": look.run.name, "signs": list(look.signs)})
 
 
-def _open_ends(purpose: str, seen: _Seen) -> Iterator[PlanCheck]:
-    assert seen.latency is not None
-    requests, at_start, at_end = seen.latency.requests, seen.latency.unmatched.start, seen.latency.unmatched.end
+def _open_ends(purpose: str, look: _Seen) -> Iterator[PlanCheck]:
+    assert look.latency is not None
+    requests, at_start, at_end = look.latency.requests, look.latency.unmatched.start, look.latency.unmatched.end
     whole = requests + at_start
     if not whole:
         return
@@ -171,5 +171,5 @@ def _open_ends(purpose: str, seen: _Seen) -> Iterator[PlanCheck]:
         f"of {whole:,} requests {at_start:,} began before the recording (only completions are in it), and {at_end:,} were open at its end: "
         f"{100 * share:.1f} %"
     )
-    details = {"run": seen.run.name, "requests": requests, "open_at_start": at_start, "open_at_end": at_end, "share": share}
+    details = {"run": look.run.name, "requests": requests, "open_at_start": at_start, "open_at_end": at_end, "share": share}
     yield PlanCheck("open-ends", purpose, share <= _MANY_OPEN, False, message, details)

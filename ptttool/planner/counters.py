@@ -121,7 +121,7 @@ def advise(
         return []
     pmu = f"hisi_pcie{device.sicl}_core{device.core}"
     there = () if device.source is None else events_of(device.source, pmu)
-    found = []
+    advice = []
     for purpose in purposes:
         answer = ANSWERS.get(purpose)
         if answer is None:
@@ -134,10 +134,10 @@ def advise(
         pairs = [pair for pair in answer.pairs if set(pair) <= set(there)] or list(answer.pairs)
         groups = ["{" + ",".join(f"{pmu}/{event},{of}/" for event in pair) + "}" for pair in pairs]
         command = ("perf", "stat", "-a", *(word for group in groups for word in ("-e", group)), "--", "sleep", f"{seconds:.9g}")
-        found.append(
+        advice.append(
             CounterAdvice(
                 purpose, pmu, all(set(pair) <= set(there) for pair in pairs), answer.says, answer.leaves_out,
                 tuple(event for pair in pairs for event in pair), command, shlex.join(command),
             )
         )  # fmt: skip
-    return found
+    return advice

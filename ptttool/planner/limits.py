@@ -16,7 +16,7 @@ _TIMED = ("latency", "outstanding", "mmio", "bandwidth", "io")
 
 
 def limits_of(
-    purposes: Sequence[str], wanted: Sequence[Wanted], runs: Sequence[Run], requester: PciAddress | None, *, has_pattern: bool = False
+    purposes: Sequence[str], needs: Sequence[Wanted], runs: Sequence[Run], requester: PciAddress | None, *, has_pattern: bool = False
 ) -> Iterator[Diagnostic]:
     """Yield what recordings of the runs cannot show of the purposes.
 
@@ -24,7 +24,7 @@ def limits_of(
     ----------
     purposes : sequence of str
         The purposes.
-    wanted : sequence of Wanted
+    needs : sequence of Wanted
         What they need.
     runs : sequence of Run
         The runs of the plan.
@@ -33,7 +33,7 @@ def limits_of(
     has_pattern : bool
         Whether the PMU has the term ``pattern``.
     """
-    for one, lack in lacking(wanted, runs, None if requester is None else requester.routing_id):
+    for one, lack in lacking(needs, runs, None if requester is None else requester.routing_id):
         severity = Severity.WARNING if lack.is_vital else Severity.INFO
         message = f"{one.purpose}: {lack.what}: no run traces them"
         if lack.code is LackCode.FILTERED:

@@ -77,8 +77,8 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Describe the run and its event."""
         built = self.chosen.built
-        said = {"name": self.run.name, "event": built.event, "config": built.config, "flow": built.flow, "options": self.run.options}
-        for name, value in said.items():
+        fields = {"name": self.run.name, "event": built.event, "config": built.config, "flow": built.flow, "options": self.run.options}
+        for name, value in fields.items():
             force_setattr(self, name, value)
 
 
@@ -145,13 +145,13 @@ class CapturePlan(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Describe what the runs have in common, and write the command."""
-        request, said = self.runs[0].chosen.request, self.diagnostics
+        request, diagnostics = self.runs[0].chosen.request, self.diagnostics
         facts = {
             "pmu": self.device.name,
             "root_ports": request.root_ports,
             "requester": request.requester,
-            "warnings": tuple(one for one in said if one.severity is not Severity.INFO),
-            "notes": tuple(one for one in said if one.severity is Severity.INFO),
+            "warnings": tuple(one for one in diagnostics if one.severity is not Severity.INFO),
+            "notes": tuple(one for one in diagnostics if one.severity is Severity.INFO),
         }
         for name, value in facts.items():
             force_setattr(self, name, value)
@@ -171,8 +171,10 @@ class CapturePlan(Struct, frozen=True, kw_only=True):
 
         What an event leaves out on purpose is not odd in a plan: :attr:`limits` has it.
         """
-        found = {(one.code, one.message): one for planned in self.runs for one in planned.chosen.diagnostics if one.code not in _ON_PURPOSE}
-        return tuple(found.values())
+        unique = {
+            (one.code, one.message): one for planned in self.runs for one in planned.chosen.diagnostics if one.code not in _ON_PURPOSE
+        }
+        return tuple(unique.values())
 
     def _command(self) -> tuple[str, ...]:
         of = (
@@ -233,7 +235,7 @@ def plan_runs(
     if aux_size is not None:
         check_aux_size(aux_size)
     runs = override(runs_for(wanted_for(purposes)))
-    wanted = wanted_for(purposes, runs)
+    needs = wanted_for(purposes, runs)
     chosen: list[ChosenEvent] = []
     for run in runs:
         each = structs.replace(options, **structs.asdict(run))
@@ -254,10 +256,10 @@ def plan_runs(
     early = commits_early(machine.kernel)
     return CapturePlan(
         purposes=tuple(purposes),
-        wanted=tuple(wanted),
+        wanted=tuple(needs),
         runs=tuple(
             PlannedRun(
-                purposes=_purposes_of(run, wanted, purposes),
+                purposes=_purposes_of(run, needs, purposes),
                 run=run,
                 volume=volume_of(run, link, size, free, write_speed, commits_early=early is not False),
                 chosen=event,
@@ -272,7 +274,7 @@ def plan_runs(
         counters=tuple(advise(purposes, first.device, ports, first.request.requester, seconds)),
         limits=(
             *([_late_commit(machine.kernel, size)] if early is False else []),
-            *limits_of(purposes, wanted, runs, first.request.requester, has_pattern="pattern" in terms_of(first.device)),
+            *limits_of(purposes, needs, runs, first.request.requester, has_pattern="pattern" in terms_of(first.device)),
         ),
     )
 
@@ -286,11 +288,11 @@ def _late_commit(release: str | None, aux_size: int) -> Diagnostic:
     return Diagnostic(Severity.WARNING, "late-commit", message, hint, details={"aux_size": aux_size, "release": release})
 
 
-def _purposes_of(run: Run, wanted: Sequence[Wanted], purposes: Sequence[str]) -> tuple[str, ...]:
+def _purposes_of(run: Run, needs: Sequence[Wanted], purposes: Sequence[str]) -> tuple[str, ...]:
     """Return what a run is for: the purposes that need some of it, and those that need nothing in particular."""
-    needing = {one.purpose for one in wanted}
-    found = {one.purpose for one in wanted if one.need.format in (None, run.format) and _is_part(one.need, run.flow)}
-    return tuple(purpose for purpose in purposes if purpose in found or purpose not in needing)
+    needing = {one.purpose for one in needs}
+    own = {one.purpose for one in needs if one.need.format in (None, run.format) and _is_part(one.need, run.flow)}
+    return tuple(purpose for purpose in purposes if purpose in own or purpose not in needing)
 
 
 def _is_part(need: Need, flow: Flow) -> bool:

@@ -115,17 +115,17 @@ def wanted_for(purposes: Iterable[str], runs: Sequence[Run] = ()) -> list[Wanted
     runs : sequence of Run
         The runs, where they are chosen already.
     """
-    found = []
+    purpose_needs = []
     for purpose in purposes:
         analysis = ANALYSES.get(purpose)
         needs: Sequence[Need] = analysis.needs
         if analysis.one_need_is_enough:
             needs = [next((need for need in needs if any(run.brings(need) for run in runs)), needs[0])]
-        found += [Wanted(purpose, need) for need in needs]
-    return found
+        purpose_needs += [Wanted(purpose, need) for need in needs]
+    return purpose_needs
 
 
-def runs_for(wanted: Sequence[Wanted]) -> list[Run]:
+def runs_for(purpose_needs: Sequence[Wanted]) -> list[Run]:
     """Return the runs that bring what is wanted, each in the cheapest event that has it.
 
     What has to be in one recording comes first, since the rest may be in it already. Purposes that need nothing in particular get what is
@@ -133,11 +133,11 @@ def runs_for(wanted: Sequence[Wanted]) -> list[Run]:
 
     Parameters
     ----------
-    wanted : sequence of Wanted
+    purpose_needs : sequence of Wanted
         What the purposes need.
     """
     runs: list[Run] = []
-    needs = _together(wanted)
+    needs = _together(purpose_needs)
     for need in needs:
         if need.inbound and need.outbound and not any(run.brings(need) for run in runs):
             completions = _completions(need.inbound, Format.DW4, Direction.BOTH)
@@ -151,11 +151,11 @@ def runs_for(wanted: Sequence[Wanted]) -> list[Run]:
     return [_whole(run) for run in runs] or [Run()]
 
 
-def _together(wanted: Sequence[Wanted]) -> list[Need]:
+def _together(purpose_needs: Sequence[Wanted]) -> list[Need]:
     """Return the needs; those of a purpose that look at inbound TLPs are one, since an analysis sees one recording at a time."""
     needs: list[Need] = []
     inbound: dict[str, int] = {}
-    for one in wanted:
+    for one in purpose_needs:
         need = one.need
         if need.outbound or need.format is not None or not need.inbound:
             needs.append(need)
@@ -175,25 +175,25 @@ def _whole(run: Run) -> Run:
     return run
 
 
-def lacking(wanted: Iterable[Wanted], runs: Sequence[Run], requester: int | None = None) -> list[tuple[Wanted, Lack]]:
+def lacking(purpose_needs: Iterable[Wanted], runs: Sequence[Run], requester: int | None = None) -> list[tuple[Wanted, Lack]]:
     """Return what purposes need and no run brings.
 
     Parameters
     ----------
-    wanted : iterable of Wanted
+    purpose_needs : iterable of Wanted
         What the purposes need.
     runs : sequence of Run
         The runs.
     requester : int or None
         The requester that they filter for.
     """
-    found = []
-    for one in wanted:
+    pairs = []
+    for one in purpose_needs:
         for part in parts_of(one.need):
             lacks = [list(part.lacks(Captured(run.flow, run.format, requester))) for run in runs]
             if lacks and all(lacks):
-                found.append((one, min(lacks, key=len)[0]))
-    return found
+                pairs.append((one, min(lacks, key=len)[0]))
+    return pairs
 
 
 def parts_of(need: Need) -> list[Need]:
@@ -232,8 +232,8 @@ def _completions(groups: Iterable[str], layout: Format, direction: Direction) ->
 
 
 def _types(groups: Iterable[str]) -> tuple[TlpType, ...]:
-    given = {group.split()[0].lower() for group in groups}
-    return tuple(one for one in TlpType if one in given)
+    names = {group.split()[0].lower() for group in groups}
+    return tuple(one for one in TlpType if one in names)
 
 
 def _add(runs: list[Run], run: Run) -> None:
@@ -267,18 +267,18 @@ def overridden(
     UsageError
         8DW has no event of both directions (``8dw-both``).
     """
-    found: list[Run] = []
+    parts: list[Run] = []
     for run in runs:
         layout, towards = format or run.format, direction or run.direction
-        given = types or run.types
+        own_types = types or run.types
         if (layout, towards, None) not in DIRECTION_VALUES:
             message = "8DW cannot hold both directions, and the plan needs requests together with their completions"
             raise UsageError(message, hint="leave --format out", code="8dw-both")
         choice = completions or run.completions
-        if choice is not None and ((layout, towards, choice) not in DIRECTION_VALUES or TlpType.COMPLETION not in given):
+        if choice is not None and ((layout, towards, choice) not in DIRECTION_VALUES or TlpType.COMPLETION not in own_types):
             choice = completions  # the user's own is refused where it has no effect
-        found += split(structs.replace(run, types=given, direction=towards, completions=choice, format=layout))
-    return list(dict.fromkeys(found))
+        parts += split(structs.replace(run, types=own_types, direction=towards, completions=choice, format=layout))
+    return list(dict.fromkeys(parts))
 
 
 def split(run: Run) -> list[Run]:

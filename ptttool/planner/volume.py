@@ -69,8 +69,8 @@ def link_facts(machine: Machine, ports: Sequence[PciAddress]) -> LinkFacts:
 
 
 def _largest(functions: Iterable[PciFunction], name: str) -> int | None:
-    found = [getattr(one.transfers, name) for one in functions if one.transfers is not None]
-    return max((size for size in found if size), default=None)
+    sizes = [getattr(one.transfers, name) for one in functions if one.transfers is not None]
+    return max((size for size in sizes if size), default=None)
 
 
 class Load(Struct, frozen=True):
@@ -183,8 +183,8 @@ def _load(share: float, tlps: float, record: int, aux_size: int, free: int | Non
 def aux_size_for(runs: Iterable[Run], link: LinkFacts) -> int:
     """Return a size of the AUX area that holds a tenth of a second of a full link: a power of two from 64 MiB to 1 GiB."""
     rates = [volume.loads[0].bytes_per_second for run in runs if (volume := volume_of(run, link, DEFAULT_AUX_SIZE)).loads]
-    wanted = max(rates, default=0.0) * _HELD
+    least = max(rates, default=0.0) * _HELD
     size = DEFAULT_AUX_SIZE
-    while size < min(wanted, _LARGEST_AUX):
+    while size < min(least, _LARGEST_AUX):
         size *= 2
     return size

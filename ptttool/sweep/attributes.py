@@ -58,19 +58,19 @@ class BorrowedAttributes:
         dict
             What was read back, by attribute and value.
         """
-        found: dict[str, dict[int, int]] = {}
+        readings: dict[str, dict[int, int]] = {}
         for name, original in self.originals.items():
-            found[name] = {}
+            readings[name] = {}
             for value in values[name]:
                 try:
                     write_value(self.device, name, value)
-                    found[name][value] = value
+                    readings[name][value] = value
                 except HardwareError as error:
                     if error.code != "mismatch":
                         raise
-                    found[name][value] = int(error.details["got"])
+                    readings[name][value] = int(error.details["got"])
             write_value(self.device, name, original)
-        return found
+        return readings
 
 
 @contextmanager

@@ -97,22 +97,22 @@ def design(kind: DesignKind | str, originals: Mapping[str, int], values: Mapping
     if kind is DesignKind.FACTORIAL:
         count = math.prod(max(len(set(values[name])), 1) for name in originals)
         tried = itertools.islice(itertools.product(*(dict.fromkeys(values[name]) for name in originals)), MOST_SETTINGS + 1)
-        found = tuple(dict.fromkeys((baseline, *tried)))
+        settings = tuple(dict.fromkeys((baseline, *tried)))
     else:
         changed = [(*baseline[:at], value, *baseline[at + 1 :]) for at, name in enumerate(originals) for value in values[name]]
-        found = tuple(dict.fromkeys((baseline, *changed)))
-        count = len(found)
+        settings = tuple(dict.fromkeys((baseline, *changed)))
+        count = len(settings)
     if count > MOST_SETTINGS:
         raise UsageError(
             f"{count} settings: at most {MOST_SETTINGS}",
             hint="fewer attributes or values, or --design one-at-a-time",
             code="too-many-settings",
         )
-    if len(found) < 2:
+    if len(settings) < 2:
         raise UsageError(
             "there is nothing to compare: the attributes have these values already", hint="name other values", code="one-setting"
         )
-    return Design(kind, tuple(originals), found)
+    return Design(kind, tuple(originals), settings)
 
 
 def schedule(settings: Sequence[Values], rounds: int, seed: int) -> list[list[Values]]:

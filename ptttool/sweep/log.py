@@ -241,12 +241,12 @@ def _read(descriptor: int, path: Path) -> bytes:
 
 def _line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        record = None
+    if not isinstance(record, dict):
         raise InputError(path, f"line {number} is damaged: {shortened(line.decode('utf-8', 'replace'), 40)!r}", code="not-a-sweep")
-    return found
+    return record
 
 
 def _require_same(path: Path, head: Mapping[str, Any], plan: Mapping[str, Any]) -> None:

@@ -189,7 +189,7 @@ class _Sweep(Struct):
         tracer = self.tracer if traced else None
         started = utc_now()
         problem = None
-        found: Mapping[str, Any] = {}
+        results: Mapping[str, Any] = {}
         if tracer is not None:
             tracer.start()
         try:
@@ -197,14 +197,14 @@ class _Sweep(Struct):
         finally:
             if tracer is not None:
                 try:
-                    found = tracer.finish()
+                    results = tracer.finish()
                 except PtttoolError as error:
                     problem = f"the trace failed: {error.message}"
         if tracer is not None and problem is None and finished.seconds < tracer.seconds:
             problem = f"the workload ended after {finished.seconds:.2f} s, before its trace of {tracer.seconds:g} s"
         self._require_no_signal()
         self._require(setting, "after")
-        ending, metrics, why = self._measure(finished, found)
+        ending, metrics, why = self._measure(finished, results)
         if problem is not None and finished.ending is Ending.DONE:
             ending, why = NO_TRACE, problem
             metrics |= {metric.name: None for metric in self.plan.options.metrics if metric.analysis is not None}
@@ -230,9 +230,9 @@ class _Sweep(Struct):
         now = self.attributes.read()
         if now != setting:
             names = [
-                f"{self.plan.device.name}/{name} was set to {wanted}, {got} is read"
-                for name, wanted, got in zip(self.attributes.originals, setting, now, strict=True)
-                if got != wanted
+                f"{self.plan.device.name}/{name} was set to {value}, {got} is read"
+                for name, value, got in zip(self.attributes.originals, setting, now, strict=True)
+                if got != value
             ]
             raise HardwareError(
                 f"{'; '.join(names)} {when} a run: another program changes tune attributes of this device, and the run does not count",

@@ -64,8 +64,8 @@ def rounds_needed(comparisons: int) -> int:
 
 def largest_sum(rounds: int, level: float) -> int | None:
     """Return the largest rank sum with a p value (two-sided) of at most a level; None if there is none."""
-    found = int(np.searchsorted(cumulative(rounds), level / 2, side="right")) - 1
-    return None if found < 0 else found
+    largest = int(np.searchsorted(cumulative(rounds), level / 2, side="right")) - 1
+    return None if largest < 0 else largest
 
 
 @lru_cache

@@ -184,41 +184,41 @@ def analyze(plan: Design, measured: Sequence[tuple[Metric, Table]]) -> tuple[Met
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Correct p values for many comparisons, by Holm's method; None, a comparison without data, counts as one that was made."""
-    known = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
-    found: list[float | None] = [None] * len(p_values)
+    by_size = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    results: list[float | None] = [None] * len(p_values)
     largest = 0.0
-    for rank, (p, at) in enumerate(known):
+    for rank, (p, at) in enumerate(by_size):
         largest = max(largest, min(1.0, p * (len(p_values) - rank)))
-        found[at] = largest
-    return found
+        results[at] = largest
+    return results
 
 
 def _compare_all(plan: Design, values: Table, level: float) -> list[Comparison]:
     rounds = sorted({number for number, _ in values})
     base = {number: values[number, plan.baseline] for number in rounds if (number, plan.baseline) in values}
     middle = float(np.median(list(base.values()))) if base else math.nan
-    found = []
+    comparisons = []
     for setting in plan.settings[1:]:
         theirs = {number: values[number, setting] for number in rounds if (number, setting) in values}
         differences = [theirs[number] - base[number] for number in rounds if number in base and number in theirs]
         one = _compare(plan.label(setting), differences, middle, level, effect=False)
-        found.append(replace(one, higher_probability=_probability(list(base.values()), list(theirs.values()))))
+        comparisons.append(replace(one, higher_probability=_probability(list(base.values()), list(theirs.values()))))
     for name, value in plan.effects():
         differences = _effect_differences(plan, values, rounds, plan.attributes.index(name), value)
-        found.append(_compare(f"{name}={value}", differences, middle, level, effect=True))
-    return found
+        comparisons.append(_compare(f"{name}={value}", differences, middle, level, effect=True))
+    return comparisons
 
 
 def _effect_differences(plan: Design, values: Table, rounds: Sequence[int], at: int, value: int) -> list[float]:
     """Return, for each complete round, the mean difference between a value of an attribute and its original value."""
     pairs = [((*setting[:at], plan.baseline[at], *setting[at + 1 :]), setting) for setting in plan.settings if setting[at] == value]
-    found = []
+    means = []
     for number in rounds:
         both = [(values.get((number, before)), values.get((number, after))) for before, after in pairs]
-        known = [after - before for before, after in both if before is not None and after is not None]
-        if len(known) == len(both):
-            found.append(sum(known) / len(known))
-    return found
+        differences = [after - before for before, after in both if before is not None and after is not None]
+        if len(differences) == len(both):
+            means.append(sum(differences) / len(differences))
+    return means
 
 
 def _compare(subject: str, differences: Sequence[float], middle: float, level: float, *, effect: bool) -> Comparison:
@@ -266,9 +266,9 @@ def _probability(before: Sequence[float], after: Sequence[float]) -> float | Non
 
 def _spread(plan: Design, setting: Values, values: Table) -> Spread:
     label, by_name = plan.label(setting), dict(zip(plan.attributes, setting, strict=True))
-    found = np.array([value for (_, one), value in values.items() if one == setting])
-    if not len(found):
+    numbers = np.array([value for (_, one), value in values.items() if one == setting])
+    if not len(numbers):
         return Spread(label, by_name, 0)
-    q1, middle, q3 = (float(each) for each in np.percentile(found, (25, 50, 75)))
-    mad = float(np.median(np.abs(found - middle)))
-    return Spread(label, by_name, len(found), middle, q1, q3, mad, float(found.min()), float(found.max()))
+    q1, middle, q3 = (float(each) for each in np.percentile(numbers, (25, 50, 75)))
+    mad = float(np.median(np.abs(numbers - middle)))
+    return Spread(label, by_name, len(numbers), middle, q1, q3, mad, float(numbers.min()), float(numbers.max()))

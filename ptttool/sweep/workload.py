@@ -59,14 +59,14 @@ class Finished(Struct, frozen=True):
     def reason(self) -> str:
         """Say why there is no metric; empty for a run that is done."""
         last = next((line for line in reversed(self.stderr.decode("utf-8", "replace").splitlines()) if line.strip()), "")
-        said = f": {last.strip()[:200]}" if last else ""
+        message = f": {last.strip()[:200]}" if last else ""
         match self.ending:
             case Ending.FAILED if self.exit < 0:
-                return f"the workload was killed by {_signal_name(-self.exit)}{said}"
+                return f"the workload was killed by {_signal_name(-self.exit)}{message}"
             case Ending.FAILED:
-                return f"the workload ended with exit status {self.exit}{said}"
+                return f"the workload ended with exit status {self.exit}{message}"
             case Ending.TIMEOUT:
-                return f"the workload was ended after {self.seconds:.1f} s (--timeout){said}"
+                return f"the workload was ended after {self.seconds:.1f} s (--timeout){message}"
             case Ending.TOO_MUCH_OUTPUT:
                 return f"the workload wrote more than {MOST_OUTPUT >> 20} MiB"
             case _:

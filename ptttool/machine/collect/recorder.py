@@ -78,13 +78,13 @@ class RecorderSource:
 
     def devices(self, subsystem: str) -> list[str]:
         """List the devices of a subsystem, without those that have nothing to do with PCI functions."""
-        found = [path for path in self._source.devices(subsystem) if subsystem in _BUSES or _OF_PCI.search(path)]
+        paths = [path for path in self._source.devices(subsystem) if subsystem in _BUSES or _OF_PCI.search(path)]
         folder = f"/sys/bus/{subsystem}/devices" if subsystem in _BUSES else f"/sys/class/{subsystem}"
         self.folders.add(folder)
-        for path in found:
+        for path in paths:
             self.links[f"{folder}/{path.rpartition('/')[2]}"] = path
             self.folders.add(path)
-        return found
+        return paths
 
     def properties(self, path: str) -> Mapping[str, str]:
         """Return a device's properties, those that are kept."""
@@ -114,17 +114,17 @@ class RecorderSource:
     def names(self, path: str) -> list[str]:
         """List the names in a folder."""
         with self._noting(path):
-            found = self._source.names(path)
+            names = self._source.names(path)
         real = self._follow(path)
         self.folders.add(real)
-        self.folders.update(f"{real}/{name}" for name in found)
-        return found
+        self.folders.update(f"{real}/{name}" for name in names)
+        return names
 
     def resolve(self, path: str) -> str:
         """Follow every link of a path."""
-        found = self._source.resolve(path)
+        target = self._source.resolve(path)
         self._follow(path)
-        return found
+        return target
 
     @contextmanager
     def _noting(self, path: str) -> Iterator[None]:
@@ -163,6 +163,6 @@ class RecorderSource:
 
 def without_mac_addresses(paths: list[str]) -> Callable[[str], str]:
     """Return a function that replaces names of network devices that are their MAC addresses, each by the same other name."""
-    found = sorted({name for path in paths for name in _MAC.findall(path)})
-    names = {name: f"enx-hidden{number}" for number, name in enumerate(found)}
+    interfaces = sorted({name for path in paths for name in _MAC.findall(path)})
+    names = {name: f"enx-hidden{number}" for number, name in enumerate(interfaces)}
     return lambda path: _MAC.sub(lambda match: names.get(match[0], "enx-hidden"), path)

@@ -36,7 +36,7 @@ def bars_of(resource: str, config: bytes) -> tuple[Bar, ...]:
         The start of its configuration space. Where it holds an address it is taken: it is the address on the link, while ``resource``
         has that of the processor (they differ for I/O, and behind host bridges that translate).
     """
-    found = []
+    bars = []
     for number, line in enumerate(resource.split("\n", BARS)[:BARS]):
         try:
             first, last, flags = (int(word, 16) for word in line[:_LONGEST_LINE].split())
@@ -47,8 +47,8 @@ def bars_of(resource: str, config: bytes) -> tuple[Bar, ...]:
         space = AddressSpace.IO if flags & _IO else AddressSpace.MEMORY
         base = _address(config, number, space) or first
         if base + last - first < 1 << 64:
-            found.append(Bar(number, Hex(base), Hex(base + last - first), space, bool(flags & _PREFETCHABLE)))
-    return tuple(found)
+            bars.append(Bar(number, Hex(base), Hex(base + last - first), space, bool(flags & _PREFETCHABLE)))
+    return tuple(bars)
 
 
 def _address(config: bytes, number: int, space: AddressSpace) -> int | None:

@@ -48,7 +48,7 @@ def memory_ranges(text: str) -> tuple[tuple[MemoryRange, ...] | None, int]:
     left_out : int
         How many there were above :data:`~ptttool.machine.budget.MAX_MEMORY_RANGES`.
     """
-    found: list[MemoryRange] = []
+    ranges: list[MemoryRange] = []
     is_hidden = True
     for line in text.split("\n"):
         match = _LINE.fullmatch(line)
@@ -58,11 +58,11 @@ def memory_ranges(text: str) -> tuple[tuple[MemoryRange, ...] | None, int]:
         is_hidden = is_hidden and last == 0
         if not _is_wanted(match) or not first <= last or last == 0:
             continue
-        if found and found[-1].name == name and found[-1].last + 1 == first:
-            found[-1] = MemoryRange(found[-1].first, Hex(last), name)
+        if ranges and ranges[-1].name == name and ranges[-1].last + 1 == first:
+            ranges[-1] = MemoryRange(ranges[-1].first, Hex(last), name)
         else:
-            found.append(MemoryRange(Hex(first), Hex(last), name))
+            ranges.append(MemoryRange(Hex(first), Hex(last), name))
     if is_hidden:
         return None, 0
-    found.sort(key=lambda one: (one.first, one.last))
-    return tuple(found[:MAX_MEMORY_RANGES]), max(len(found) - MAX_MEMORY_RANGES, 0)
+    ranges.sort(key=lambda one: (one.first, one.last))
+    return tuple(ranges[:MAX_MEMORY_RANGES]), max(len(ranges) - MAX_MEMORY_RANGES, 0)

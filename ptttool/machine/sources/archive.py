@@ -107,10 +107,10 @@ def _roots(path: Path, expanded: Expanded) -> dict[str, _Root]:
             members += 1
             if members > MAX_ARCHIVE_MEMBERS:
                 raise over_budget(path, "the archive", MAX_ARCHIVE_MEMBERS, "files", hint=PACK_LESS)
-            found = _place(member.name)
-            if found is None:
+            place = _place(member.name)
+            if place is None:
                 continue
-            folder, inside = found
+            folder, inside = place
             if folder not in roots and len(roots) >= _MOST_ROOTS:
                 raise over_budget(path, "the archive", _MOST_ROOTS, "folders that look like a machine's root")
             files, links, folders = roots.setdefault(folder, ({}, {}, set()))
@@ -158,12 +158,12 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bytes:
     )
     file = tar.extractfile(member)
     assert file is not None  # it is a regular file
-    found = bytearray()
-    while len(found) < limit and (piece := file.read(min(_PIECE, limit - len(found)))):
-        found += piece
-    if len(found) < min(member.size, limit):
+    content = bytearray()
+    while len(content) < limit and (piece := file.read(min(_PIECE, limit - len(content)))):
+        content += piece
+    if len(content) < min(member.size, limit):
         raise EOFError("it ends within a file")
-    return bytes(found).rstrip(b"\0") if member.size == _PAGE and not path.endswith("/config") else bytes(found)
+    return bytes(content).rstrip(b"\0") if member.size == _PAGE and not path.endswith("/config") else bytes(content)
 
 
 def _only_machine(path: Path, roots: dict[str, _Root]) -> _Root:

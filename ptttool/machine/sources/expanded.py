@@ -74,17 +74,17 @@ class Expanded:
         """Read so many bytes, or fewer at the end."""
         if not 0 <= size <= _LONGEST_READ:
             raise InputError(self._path, f"a header of {size:,} bytes", offset=self._position, code="damaged-archive")
-        found = bytearray()
-        while len(found) < size:
+        content = bytearray()
+        while len(content) < size:
             if not self._piece:
                 self._piece = memoryview(next(self._pieces, b""))
                 if not self._piece:
                     break
-            wanted = size - len(found)
-            found += self._piece[:wanted]
-            self._piece = self._piece[wanted:]
-        self._position += len(found)
-        self.last = bytes(found)
+            count = size - len(content)
+            content += self._piece[:count]
+            self._piece = self._piece[count:]
+        self._position += len(content)
+        self.last = bytes(content)
         if self._position > self.most:
             raise over_budget(self._path, "the archive", self.most, "bytes when expanded", hint=PACK_LESS)
         return self.last

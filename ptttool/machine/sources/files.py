@@ -131,9 +131,9 @@ class MemoryFiles:
         while path != "/":
             head, _, tail = path.rpartition("/")
             head = head or "/"
-            known = head in self._folders
+            is_there = head in self._folders
             self._folders.setdefault(head, set()).add(tail)
-            if known:
+            if is_there:
                 return
             path = head
 

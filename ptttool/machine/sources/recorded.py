@@ -58,17 +58,17 @@ class RecordedSource:
 
     def devices(self, subsystem: str) -> list[str]:
         """List a subsystem's devices from its folder in sysfs and from the udev database: either can be incomplete."""
-        found = {path for path, own in self._database.items() if own.get("SUBSYSTEM") == subsystem and len(path) <= MAX_PATH}
+        devices = {path for path, own in self._database.items() if own.get("SUBSYSTEM") == subsystem and len(path) <= MAX_PATH}
         is_listed = False
         for folder in (f"/sys/bus/{subsystem}/devices", f"/sys/class/{subsystem}"):
             names = or_none(self.names, folder)
             is_listed = is_listed or names is not None
             # None: a loop of links, not a device.
             paths = (or_none(self.resolve, f"{folder}/{name}") for name in names or ())
-            found.update(path for path in paths if path is not None)
-        if not found and not is_listed:
-            found.update(self._walked.get(subsystem, ()))
-        return sorted(found, key=lambda path: (path.rsplit("/", 1)[1], path))
+            devices.update(path for path in paths if path is not None)
+        if not devices and not is_listed:
+            devices.update(self._walked.get(subsystem, ()))
+        return sorted(devices, key=lambda path: (path.rsplit("/", 1)[1], path))
 
     @cached_property
     def _walked(self) -> dict[str, list[str]]:
@@ -100,8 +100,8 @@ class RecordedSource:
     def _refused(self) -> dict[str, int]:
         """What the machine refused when it was collected, and the error number."""
         try:
-            found = json.loads(self._files.read(MANIFEST, _LONGEST_MANIFEST))["refused"]
-            return {str(path): code for path, code in found.items() if type(code) is int and code in errno.errorcode}
+            codes = json.loads(self._files.read(MANIFEST, _LONGEST_MANIFEST))["refused"]
+            return {str(path): code for path, code in codes.items() if type(code) is int and code in errno.errorcode}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return {}
 
@@ -209,7 +209,7 @@ def parse_database(lines: Iterable[bytes], path: str) -> dict[str, dict[str, str
     """
     devices: dict[str, dict[str, str]] = {}
     properties: dict[str, str] = {}
-    known: dict[str, str] = {}  # names of properties: most devices have the same
+    names: dict[str, str] = {}  # names of properties: most devices have the same
     count = 0
     for line in lines:
         if line.startswith(b"P: /"):
@@ -219,7 +219,7 @@ def parse_database(lines: Iterable[bytes], path: str) -> dict[str, dict[str, str
         elif line.startswith(b"E: "):
             name, equals, value = _text(line).partition("=")
             if equals:
-                properties[known.setdefault(name, name)] = value
+                properties[names.setdefault(name, name)] = value
                 count += 1
                 if count > MAX_DATABASE_PROPERTIES:
                     raise _too_large(path, "the udev database", MAX_DATABASE_PROPERTIES, "properties")

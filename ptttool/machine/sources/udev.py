@@ -45,13 +45,13 @@ class UdevSource:
 
     def devices(self, subsystem: str) -> list[str]:
         """List a subsystem's devices as libudev enumerates them."""
-        found: list[str] = []
+        paths: list[str] = []
         for device in self._context.list_devices(subsystem=subsystem):
             try:
-                found.append(str(device.sys_path))
+                paths.append(str(device.sys_path))
             except UnicodeDecodeError:  # pyudev cannot give a name that is not UTF-8, such as that of a renamed network device
                 continue
-        return sorted(found, key=lambda path: (path.rsplit("/", 1)[1], path))
+        return sorted(paths, key=lambda path: (path.rsplit("/", 1)[1], path))
 
     def properties(self, path: str) -> Mapping[str, str]:
         """Return a device's properties from the udev database; none for a device that is gone."""
@@ -59,13 +59,13 @@ class UdevSource:
             device = self._pyudev.Devices.from_sys_path(self._context, path)
         except self._pyudev.DeviceNotFoundError:
             return {}
-        found: dict[str, str] = {}
+        properties: dict[str, str] = {}
         for name in device.properties:
             try:
-                found[str(name)] = str(device.properties[name])
+                properties[str(name)] = str(device.properties[name])
             except (KeyError, UnicodeDecodeError):  # gone meanwhile, or not UTF-8
                 continue
-        return found
+        return properties
 
     def read(self, path: str) -> str:
         """Read a file's text without the final newline; bytes that are not UTF-8 are surrogates."""
@@ -74,11 +74,11 @@ class UdevSource:
 
     def read_bytes(self, path: str, limit: int) -> bytes:
         """Read the first `limit` bytes of a file, and no more."""
-        found = bytearray()
+        content = bytearray()
         with Path(path).open("rb", buffering=0) as file:
-            while len(found) < limit and (piece := file.read(limit - len(found))):
-                found += piece
-        return bytes(found)
+            while len(content) < limit and (piece := file.read(limit - len(content))):
+                content += piece
+        return bytes(content)
 
     def write(self, path: str, text: str) -> None:
         """Write an existing attribute with one write(2)."""

@@ -26,25 +26,25 @@ def walk_devices(files: Files) -> dict[str, list[str]]:
     dict of str to list of str
         Paths by subsystem.
     """
-    found: dict[str, list[str]] = {}
+    devices: dict[str, list[str]] = {}
     left = [("/sys/devices", 0)]
-    seen = 0
-    while left and seen < MAX_WALKED:
+    count = 0
+    while left and count < MAX_WALKED:
         folder, depth = left.pop()
         names = or_none(files.names, folder)
         if names is None:  # a file, or not readable
             continue
-        seen += 1
+        count += 1
         for name in names:
             path = f"{folder}/{name}"
             if (depth == 0 and name in _LEFT_OUT) or files.link(path) is not None:
                 continue
             subsystem = _subsystem(folder.rpartition("/")[2], name)
             if subsystem is not None and files.is_folder(path):
-                found.setdefault(subsystem, []).append(path)
+                devices.setdefault(subsystem, []).append(path)
             if depth < _DEEPEST:
                 left.append((path, depth + 1))
-    return found
+    return devices
 
 
 def _subsystem(parent: str, name: str) -> str | None:

@@ -43,8 +43,8 @@ def _with(device: PttDevice, offline: tuple[int, ...]) -> PttDevice:
     if device.cpus or not offline:
         return replace(device, offline_cpus=offline)
     message = f"no CPU can record: {words_of(device, offline)} {'is' if len(offline) == 1 else 'are'} offline"
-    found = Diagnostic(Severity.WARNING, "cpus-offline", message, how_to_bring_online(offline[0]), device.name, {"cpus": list(offline)})
-    return replace(device, offline_cpus=offline, diagnostics=(*device.diagnostics, found))
+    warning = Diagnostic(Severity.WARNING, "cpus-offline", message, how_to_bring_online(offline[0]), device.name, {"cpus": list(offline)})
+    return replace(device, offline_cpus=offline, diagnostics=(*device.diagnostics, warning))
 
 
 def words_of(device: PttDevice, cpus: tuple[int, ...]) -> str:

@@ -20,8 +20,8 @@ _MODPROBE = f"modprobe {DRIVER}; if the kernel log then says 'requires direct DM
 
 def functions_without_driver(functions: Mapping[PciAddress, PciFunction], devices: Iterable[PttDevice]) -> list[PciAddress]:
     """Return the PCI functions with the ID of a PTT device that are bound to no driver, and that belong to no device."""
-    known = {device.pci for device in devices}
-    return [one.address for one in ptt_functions(functions) if one.driver is None and one.address not in known]
+    addresses = {device.pci for device in devices}
+    return [one.address for one in ptt_functions(functions) if one.driver is None and one.address not in addresses]
 
 
 def report_functions(functions: Mapping[PciAddress, PciFunction], devices: Iterable[PttDevice]) -> list[Diagnostic]:
@@ -39,14 +39,14 @@ def how_to_bind(address: PciAddress) -> str:
 
 def explain_absence(source: Source, machine: Machine) -> DeviceError:
     """Make the error of a machine without PTT devices: no such hardware, no driver, or a driver that refused."""
-    found = ptt_functions(machine.functions)
+    ptts = ptt_functions(machine.functions)
     where = machine.origin
-    if not found:
+    if not ptts:
         return DeviceError(
             f"no PTT device on {where}: no PCI function has the ID 19e5:a12e",
             hint="PTT is a part of Kunpeng 930 processors; --demo shows a recorded one",
         )
-    addresses = [str(function.address) for function in found]
+    addresses = [str(function.address) for function in ptts]
     listed = in_words(addresses)
     domains = {first_line(source, f"/sys/bus/pci/devices/{address}/iommu_group/type") for address in addresses}
     if any(domain is not None and domain.startswith("DMA") for domain in domains):
@@ -56,14 +56,14 @@ def explain_absence(source: Source, machine: Machine) -> DeviceError:
             code="iommu-translates",
             functions=addresses,
         )
-    there = f"no PTT device is usable on {where}: {listed} {'is' if len(found) == 1 else 'are'} there (19e5:a12e), but the driver {DRIVER}"
+    there = f"no PTT device is usable on {where}: {listed} {'is' if len(ptts) == 1 else 'are'} there (19e5:a12e), but the driver {DRIVER}"
     # Copies of machines may have no list of modules.
     modules = or_none(source.names, _MODULES)
     if modules is not None and DRIVER not in modules:
         return DeviceError(f"{there} is not loaded", hint=_MODPROBE, code="driver-not-loaded", functions=addresses)
-    if modules is not None and all(function.driver is None for function in found):
-        pronoun = "it" if len(found) == 1 else "them"
+    if modules is not None and all(function.driver is None for function in ptts):
+        pronoun = "it" if len(ptts) == 1 else "them"
         return DeviceError(
-            f"{there} is loaded and not bound to {pronoun}", hint=how_to_bind(found[0].address), code="not-bound", functions=addresses
+            f"{there} is loaded and not bound to {pronoun}", hint=how_to_bind(ptts[0].address), code="not-bound", functions=addresses
         )
     return DeviceError(f"{there} registered no PMU", hint=_MODPROBE, code="no-driver", functions=addresses)

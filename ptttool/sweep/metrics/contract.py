@@ -70,9 +70,9 @@ class Output(Struct, frozen=True, dict=True):
 
         text = self.stdout.decode("utf-8", "replace")
         first_list = None
-        for found in itertools.islice(re.finditer(r"^[ \t]*([{\[])", text, re.MULTILINE), _MOST_BEGINNINGS):
+        for match in itertools.islice(re.finditer(r"^[ \t]*([{\[])", text, re.MULTILINE), _MOST_BEGINNINGS):
             try:
-                document, _ = json.JSONDecoder().raw_decode(text, found.start(1))
+                document, _ = json.JSONDecoder().raw_decode(text, match.start(1))
             except (ValueError, RecursionError):
                 continue
             if isinstance(document, dict):
@@ -137,12 +137,12 @@ class Metric(Struct, frozen=True):
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise MetricError("not-a-number", f"{self.name}: {_kind(value)} was read, which is not a number")
         try:
-            found = float(value)
+            number = float(value)
         except (ValueError, OverflowError):
             raise MetricError("not-a-number", f"{self.name}: {str(value)[:40]!r} was read, which is not a number") from None
-        if not abs(found) <= LARGEST:  # NaN neither
-            raise MetricError("not-a-number", f"{self.name}: {found} was read, which cannot be compared")
-        return found
+        if not abs(number) <= LARGEST:  # NaN neither
+            raise MetricError("not-a-number", f"{self.name}: {number} was read, which cannot be compared")
+        return number
 
     @property
     def label(self) -> str:
@@ -195,11 +195,11 @@ TOOLS: Registry[Tool] = Registry("tool", "ptttool.sweep.metrics.tools", entry_po
 
 def tool_metric(text: str, tool: Tool, name: str) -> Metric:
     """Return a metric that is known by name, such as ``fio:read.iops``; raise UsageError for an unknown one."""
-    known = tool.metrics.get(name)
-    if known is None:
+    metric = tool.metrics.get(name)
+    if metric is None:
         import difflib
 
         near = difflib.get_close_matches(name.lower(), tool.metrics, n=3)
         hint = did_you_mean(near) if near else f"known: {', '.join(tool.metrics)}"
         raise UsageError(f"{tool.name} has no metric {name!r}", hint=hint, code="unknown-metric")
-    return Metric(text, known.unit, known.better, lambda output: tool.read(output, name))
+    return Metric(text, metric.unit, metric.better, lambda output: tool.read(output, name))

@@ -34,19 +34,19 @@ def parse_path(text: str) -> Path:
     steps: list[str | int] = []
     at = 0
     while at < len(rest):
-        found = _STEP.match(rest, at)
-        if found is None or (at and found["name"] is not None and rest[at] != "."):
+        match = _STEP.match(rest, at)
+        if match is None or (at and match["name"] is not None and rest[at] != "."):
             raise UsageError(
                 f"{text!r} is not the path of a number in a JSON document",
                 hint='names with dots between them: jobs[0].read.iops, clat_ns.percentile["99.000000"]',
                 code="bad-metric",
             )
         steps.append(
-            int(found["index"])
-            if found["index"] is not None
-            else next(one for one in found.group("name", "double", "single") if one is not None)
+            int(match["index"])
+            if match["index"] is not None
+            else next(one for one in match.group("name", "double", "single") if one is not None)
         )
-        at = found.end()
+        at = match.end()
     if not steps:
         raise UsageError(f"{text!r}: the path is empty", hint="such as jobs[0].read.iops", code="bad-metric")
     return tuple(steps)
@@ -65,8 +65,8 @@ def follow(document: Any, path: Path, what: str) -> Any:
         try:
             here = here[int(step)] if isinstance(here, list) else here[step]
         except (KeyError, IndexError, TypeError, ValueError):
-            seen = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path[:at]).lstrip(".") or "the document"
-            raise MetricError("no-metric", f"{what}: {seen} has no {step!r}{_keys(here)}") from None
+            place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path[:at]).lstrip(".") or "the document"
+            raise MetricError("no-metric", f"{what}: {place} has no {step!r}{_keys(here)}") from None
     return here
 
 

@@ -13,10 +13,10 @@ _SCALED = re.compile(rf"({NUMBER})\s*([kKMGTP]i?|)")
 
 def scaled(text: str) -> float:
     """Return ``12.3k`` or ``4Mi`` as a number; raise ValueError for another text."""
-    found = _SCALED.fullmatch(text.strip())
-    if found is None:
+    match = _SCALED.fullmatch(text.strip())
+    if match is None:
         raise ValueError(text)
-    return float(found[1]) * (_BINARY[found[2]] if found[2].endswith("i") else _DECIMAL[found[2]])
+    return float(match[1]) * (_BINARY[match[2]] if match[2].endswith("i") else _DECIMAL[match[2]])
 
 
 def nanoseconds(number: str, unit: str) -> float:

@@ -10,9 +10,9 @@ from ptttool.doctor.recording_checks import recording_check
 from ptttool.wording import in_words
 
 
-def _stop(_facts: Facts, _host: Host, found: Diagnostic) -> str:
+def _stop(_facts: Facts, _host: Host, diagnostic: Diagnostic) -> str:
     # SIGINT: perf then finishes its recording.
-    return f"kill -INT {found.details['pid']}"
+    return f"kill -INT {diagnostic.details['pid']}"
 
 
 @recording_check("busy", order=70, what="running processes", fixes={"device-busy": _stop}, each_device=True)

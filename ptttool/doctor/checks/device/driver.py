@@ -26,8 +26,8 @@ def driver(facts: Facts) -> Iterator[Finding]:
         yield failed(absence.code, absence.message, fix=fix, details=absence.details, hint=absence.hint)
         return
     left = functions_without_driver(facts.machine.functions, devices)
-    known = all(device.pci is not None for device in devices)
-    if left and known:
+    has_addresses = all(device.pci is not None for device in devices)
+    if left and has_addresses:
         addresses = [str(address) for address in left]
         yield warning(
             "not-bound",

@@ -24,9 +24,9 @@ def journal(facts: Facts) -> Iterator[Finding]:
     if not has_open_changes(facts.source):
         yield ok("no change of tune attributes was cut off")
         return
-    found = [one for one in find_unfinished(facts.source).diagnostics if one.severity is not Severity.INFO]
-    for one in found:
+    diagnostics = [one for one in find_unfinished(facts.source).diagnostics if one.severity is not Severity.INFO]
+    for one in diagnostics:
         fix = "ptttool tune recover --restore" if one.code == HALF_DONE else "ptttool tune recover"
         yield Finding(Status.WARNING, one.code, one.message, fix=fix, details=one.details, hint=one.hint)
-    if not found:
+    if not diagnostics:
         yield ok("no tune attribute is half done")

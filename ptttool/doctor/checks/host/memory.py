@@ -16,25 +16,23 @@ _MEMINFO = "/proc/meminfo"
 def memory(facts: Facts) -> Iterator[Finding]:
     """Compare the memory that is available with the AUX area, which cannot be swapped out."""
     text = (facts.content(_MEMINFO, 1 << 16) or b"").decode("ascii", "replace")
-    found = re.search(r"(?m)^MemAvailable: *([0-9]{1,15}) kB$", text)
-    if found is None:
+    match = re.search(r"(?m)^MemAvailable: *([0-9]{1,15}) kB$", text)
+    if match is None:
         yield unknown("no-meminfo", f"{_MEMINFO} does not say how much memory is available") if facts.live else not_recorded("memory")
         return
-    free = int(found[1]) * 1024
-    wanted = f"an AUX area of {facts.aux_size >> 20} MiB"
+    free = int(match[1]) * 1024
+    area = f"an AUX area of {facts.aux_size >> 20} MiB"
     fix = "ptttool trace --aux-size 16M" if facts.aux_size > 16 << 20 else None
     if free < facts.aux_size:
         yield failed(
             "no-memory",
-            f"{free >> 20} MiB of memory are available, less than {wanted}",
+            f"{free >> 20} MiB of memory are available, less than {area}",
             None,
             fix,
             error=PerfError,
             details={"available": free},
         )
     elif free < 4 * facts.aux_size:
-        yield warning(
-            "little-memory", f"{free >> 20} MiB of memory are available, less than four times {wanted}", None, fix, available=free
-        )
+        yield warning("little-memory", f"{free >> 20} MiB of memory are available, less than four times {area}", None, fix, available=free)
     else:
         yield ok(f"{free / (1 << 30):.1f} GiB of memory are available", available=free)

@@ -19,11 +19,11 @@ def plug_ins(facts: Facts) -> Iterator[Finding]:
         yield Finding(Status.WARNING, error.code, error.message, details=error.details, hint=error.hint)
     checks = other_checks()
     names = in_words([one.name for one in checks])
-    found = []
+    findings = []
     if facts.host is not None:
-        found = [found for one in checks for found in findings_of(one, facts, facts.host, {})]
+        findings = [finding for one in checks for finding in findings_of(one, facts, facts.host, {})]
     elif checks:
-        found = [not_recorded(f"what checks of other packages look at: {names}")]
-    yield from found
-    if not found and not broken:
+        findings = [not_recorded(f"what checks of other packages look at: {names}")]
+    yield from findings
+    if not findings and not broken:
         yield ok(f"checks of other packages: {names}" if checks else "no other package adds a check")

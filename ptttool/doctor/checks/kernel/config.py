@@ -23,15 +23,15 @@ def kernel_config(facts: Facts) -> Iterator[Finding]:
         yield unknown("no-kernel-config", f"{what} cannot be read") if facts.live else not_recorded(what)
         return
     path, text = facts.kernel_config
-    found = re.search(rf"(?m)^{_OPTION}=([ym])$", text)
-    if found is None:
+    match = re.search(rf"(?m)^{_OPTION}=([ym])$", text)
+    if match is None:
         yield failed(
             "not-built",
             f"the kernel {facts.machine.kernel} is built without the driver: {_OPTION} is not set in {path}",
             details={"path": path},
             hint="use a kernel with CONFIG_HISI_PTT=m: openEuler's, or Linux 6.1 or later for arm64",
         )
-    elif found[1] == "m" and facts.module_file is False:
+    elif match[1] == "m" and facts.module_file is False:
         yield failed(
             "module-missing",
             f"{path} has {_OPTION}=m, and the module's file is not installed for {facts.machine.kernel}",
@@ -40,4 +40,4 @@ def kernel_config(facts: Facts) -> Iterator[Finding]:
             details={"path": path},
         )
     else:
-        yield ok(f"{_OPTION}={found[1]} in {path}")
+        yield ok(f"{_OPTION}={match[1]} in {path}")

@@ -17,15 +17,15 @@ PERCENTILES = {"p50": "50", "p90": "90", "p95": "95", "p99": "99", "p99.9": "99.
 
 
 def _metrics() -> dict[str, Known]:
-    found = {}
+    metrics = {}
     for direction in DIRECTIONS:
-        found[f"{direction}.iops"] = Known("1/s", Better.HIGHER, f"{direction}s per second")
-        found[f"{direction}.bw"] = Known("B/s", Better.HIGHER, f"bytes per second of {direction}s")
+        metrics[f"{direction}.iops"] = Known("1/s", Better.HIGHER, f"{direction}s per second")
+        metrics[f"{direction}.bw"] = Known("B/s", Better.HIGHER, f"bytes per second of {direction}s")
         for kind, meaning in LATENCIES.items():
-            found[f"{direction}.{kind}_mean"] = Known("ns", Better.LOWER, f"mean {meaning} of {direction}s")
+            metrics[f"{direction}.{kind}_mean"] = Known("ns", Better.LOWER, f"mean {meaning} of {direction}s")
         for percentile in PERCENTILES:
-            found[f"{direction}.clat_{percentile}"] = Known("ns", Better.LOWER, f"{percentile} of the completion latency of {direction}s")
-    return found
+            metrics[f"{direction}.clat_{percentile}"] = Known("ns", Better.LOWER, f"{percentile} of the completion latency of {direction}s")
+    return metrics
 
 
 class Fio(Tool):
@@ -77,9 +77,9 @@ def _from_text(text: str, direction: str, name: str) -> float:
     kind, _, what = name.partition("_")
     body = blocks[0]["body"]
     if what == "mean":
-        found = re.search(rf"^ +{kind} \((?P<unit>[num]?sec)\):.*\bavg= *(?P<value>{NUMBER}[kKMG]?)", body, re.MULTILINE)
-        if found is not None:
-            return nanoseconds(str(scaled(found["value"])), found["unit"])
+        match = re.search(rf"^ +{kind} \((?P<unit>[num]?sec)\):.*\bavg= *(?P<value>{NUMBER}[kKMG]?)", body, re.MULTILINE)
+        if match is not None:
+            return nanoseconds(str(scaled(match["value"])), match["unit"])
     else:
         # The table of percentiles has a unit of its own, in its head.
         head = re.search(rf"{kind} percentiles \((?P<unit>[num]?sec)\):\n(?P<rows>(?: +\|.*\n?)*)", body)

@@ -27,18 +27,18 @@ class Sockperf(Tool):
     """sockperf, the client's output."""
 
     name: ClassVar[str] = "sockperf"
-    metrics: ClassVar = {name: known for name, (known, _) in _METRICS.items()}
+    metrics: ClassVar = {name: metric for name, (metric, _) in _METRICS.items()}
 
     def read(self, output: Output, metric: str) -> float:
         """Return a metric."""
         if "sockperf" not in output.text:
             raise MetricError("no-metric", "the output is not sockperf's")
-        found = re.findall(_METRICS[metric][1], output.text)
-        if not found:
+        values = re.findall(_METRICS[metric][1], output.text)
+        if not values:
             raise MetricError("no-metric", f"sockperf printed no {metric}")
-        if len(found) > 1:
-            raise MetricError("several-values", f"sockperf printed {metric} {len(found)} times: one for each server")
-        return float(found[0])
+        if len(values) > 1:
+            raise MetricError("several-values", f"sockperf printed {metric} {len(values)} times: one for each server")
+        return float(values[0])
 
 
 TOOLS.add("sockperf", Sockperf())
