@@ -67,13 +67,13 @@ class ByteDecoder(Decoder):
         offsets = Offsets(offset) if isinstance(offset, int) else offset
         first = offsets.first
         gap = self._next is not None and first is not None and offsets.contiguous and first != self._next
-        found = [self.reset("discontinuity", first or 0)] if discontinuity or gap else []
+        parts = [self.reset("discontinuity", first or 0)] if discontinuity or gap else []
         if len(data):
             joined = self._tail + bytes(data)
             self._offsets = self._offsets.then(offsets, len(self._tail), len(data))
-            found.append(self._scan(joined, last=False))
+            parts.append(self._scan(joined, last=False))
             self._next = offsets.end(len(data))
-        return Elements.join(found)
+        return Elements.join(parts)
 
     def _scan(self, data: bytes, *, last: bool) -> Elements:
         elements, used = self.scan(data, self._offsets, last)
@@ -83,9 +83,9 @@ class ByteDecoder(Decoder):
 
     def finish(self) -> Elements:
         """End the stream."""
-        found = self._end()
+        parts = self._end()
         self.restart("init", 0)
-        return Elements.join(found)
+        return Elements.join(parts)
 
     def reset(self, reason: str, offset: int) -> Elements:
         """Forget everything."""
@@ -93,13 +93,13 @@ class ByteDecoder(Decoder):
 
     def _end(self) -> list[Elements]:
         """Return what is held back, and the packet that did not end."""
-        found = [self._scan(self._tail, last=True)] if self._tail else []
-        found.append(self.flush())
+        parts = [self._scan(self._tail, last=True)] if self._tail else []
+        parts.append(self.flush())
         tail, self._tail = self._tail, b""
         if tail:
-            found.append(truncated(self.protocol, self._offsets.of(0), tail))
+            parts.append(truncated(self.protocol, self._offsets.of(0), tail))
         self._next = None
-        return found
+        return parts
 
 
 class Run(Struct):

@@ -39,7 +39,7 @@ class Decoded(Protocol):
     def batch(self, names: Sequence[str]) -> Batch:
         """Return these columns of the rows, in this order."""
 
-    def taken(self, wanted: Mask) -> Decoded:
+    def taken(self, mask: Mask) -> Decoded:
         """Return the rows for which a mask of shape (size,) is true; they keep their numbers."""
 
     def violation(self) -> Violation | None:

@@ -38,8 +38,8 @@ class Offsets:
     def at(self, positions: Array) -> U64:
         """Return the offsets of the bytes at positions (integers from 0)."""
         if isinstance(self._start, int):
-            found: U64 = positions.astype(np.uint64) + np.uint64(self._start)
-            return found
+            offsets: U64 = positions.astype(np.uint64) + np.uint64(self._start)
+            return offsets
         return self._start[positions]
 
     def end(self, count: int) -> int | None:

@@ -85,17 +85,17 @@ class Packets(Struct, frozen=True, eq=False):
         last = self.data[np.maximum(self.payload + self.length - 1, 0)]
         fill = np.where((last >= 0x80) & (self.length > 0), ALL_ONES, np.uint64(0))
         longest = int(self.length.max(initial=0))
-        found = []
+        words = []
         for number in range(count + (1 if self.shift else 0)):
             if 8 * number >= longest:
-                found.append(fill)
+                words.append(fill)
                 continue
             keep = _KEEP[np.clip(self.length - 8 * number, 0, 8)]
-            found.append((view[self.payload + 8 * number] & keep) | (fill & ~keep))
+            words.append((view[self.payload + 8 * number] & keep) | (fill & ~keep))
         if not self.shift:
-            return found
+            return words
         low, high = np.uint64(self.shift), np.uint64(64 - self.shift)
-        return [(found[number] >> low) | (found[number + 1] << high) for number in range(count)]
+        return [(words[number] >> low) | (words[number + 1] << high) for number in range(count)]
 
     @property
     def bits(self) -> I64:
@@ -117,20 +117,20 @@ class Packets(Struct, frozen=True, eq=False):
             Further flags of the elements.
         """
         if rows is None:
-            found = Elements(
+            elements = Elements(
                 protocol, self.index, self.size, kind=kind, channel=self.channel, flags=self.flags, timestamp=self.timestamp,
                 timed=self.timed, raw=self.raw(),
             )  # fmt: skip
         else:
             first = np.ones(len(rows), dtype=np.bool_)
             first[1:] = rows[1:] != rows[:-1]
-            found = Elements(
+            elements = Elements(
                 protocol, self.index[rows], np.where(first, self.size[rows], 0), kind=kind, channel=self.channel[rows],
                 flags=np.where(first, self.flags[rows], 0), timestamp=self.timestamp[rows], timed=self.timed[rows],
                 raw=Strings(self.data, np.where(first, self.start[rows], -1), self.size[rows]),
             )  # fmt: skip
-        found.flags |= np.asarray(flags, dtype=np.uint32)
-        return found
+        elements.flags |= np.asarray(flags, dtype=np.uint32)
+        return elements
 
 
 def field(words: list[U64], position: int, width: int) -> U64:

@@ -190,11 +190,11 @@ def files_of(text: str) -> list[tuple[str, str | None]]:
         return [(text, None)]
     if text.count(",") >= MAX_FILES:
         raise over_budget_text("a list of files", MAX_FILES, "files")
-    found: list[tuple[str, str | None]] = []
+    files: list[tuple[str, str | None]] = []
     for word in filter(None, (word.strip() for word in text.split(","))):
         path, at, number = word.rpartition("@")
-        found.append((path, number) if at and not _is_there(word) else (word, None))
-    return found
+        files.append((path, number) if at and not _is_there(word) else (word, None))
+    return files
 
 
 def _is_there(path: str) -> bool:
@@ -210,13 +210,13 @@ def parse_options(options: Iterable[str]) -> dict[str, Given]:
     UsageError
         An argument is not ``key=value`` (code ``bad-parameter``).
     """
-    given = {}
+    arguments = {}
     for word in options:
         name, equals, text = word.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"-p {word} is not key=value", hint="such as -p srcid_bits=6", code="bad-parameter")
-        given[name.strip()] = Given(text, "-p")
-    return given
+        arguments[name.strip()] = Given(text, "-p")
+    return arguments
 
 
 def read_text(path: str | Path, what: str, hint: str | None = None) -> str:
@@ -267,21 +267,21 @@ def read_file(path: str | Path) -> dict[str, Given]:
     UsageError
         A name has two values (code ``bad-parameter``).
     """
-    given: dict[str, Given] = {}
+    arguments: dict[str, Given] = {}
     for number, line in enumerate(read_text(path, "parameters", "one parameter a line: key=value").splitlines(), 1):
         where = f"{path}: line {number}"
-        found = _pair(line)
-        if found is None:
+        pair = _pair(line)
+        if pair is None:
             if _IGNORED.fullmatch(line):
                 continue
             raise InputError(path, f"line {number} is not key=value", hint="one parameter a line: key=value", code="bad-parameter-file")
-        name, value = found[0].strip("\"'"), found[1].strip()
+        name, value = pair[0].strip("\"'"), pair[1].strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]
-        if name in given and given[name].text != value:
-            raise UsageError(f"{where}: {name} is {value} here and {given[name].text} before", code="bad-parameter")
-        given[name] = Given(value, where, from_file=True)
-    return given
+        if name in arguments and arguments[name].text != value:
+            raise UsageError(f"{where}: {name} is {value} here and {arguments[name].text} before", code="bad-parameter")
+        arguments[name] = Given(value, where, from_file=True)
+    return arguments
 
 
 def _pair(line: str) -> tuple[str, str] | None:
@@ -301,14 +301,14 @@ def _pair(line: str) -> tuple[str, str] | None:
     return name, _REMARK.split(value, maxsplit=1)[0]
 
 
-def settle(parameters: Sequence[Parameter], given: Mapping[str, Given], title: str) -> dict[str, Value | None]:
+def settle(parameters: Sequence[Parameter], arguments: Mapping[str, Given], title: str) -> dict[str, Value | None]:
     """Return a value for every parameter that is used.
 
     Parameters
     ----------
     parameters : sequence of Parameter
         All that are known.
-    given : Mapping[str, Given]
+    arguments : Mapping[str, Given]
         What the user gave.
     title : str
         The protocol they are for, for messages.
@@ -319,13 +319,13 @@ def settle(parameters: Sequence[Parameter], given: Mapping[str, Given], title: s
         A name is unknown (code ``unknown-parameter``), a value is not possible (``bad-parameter``) or one is missing
         (``missing-parameter``).
     """
-    _check_names(parameters, given, title)
+    _check_names(parameters, arguments, title)
     values: dict[str, Value | None] = {}
     for parameter in parameters:
         if parameter.used:
-            own = given.get(parameter.name)
+            own = arguments.get(parameter.name)
             values[parameter.name] = parameter.default if own is None else parameter.parse(own.text, own.where)
-    missing = [parameter for parameter in parameters if parameter.mandatory and parameter.name not in given]
+    missing = [parameter for parameter in parameters if parameter.mandatory and parameter.name not in arguments]
     if missing:
         names = ", ".join(parameter.name for parameter in missing)
         first = missing[0]
@@ -334,10 +334,10 @@ def settle(parameters: Sequence[Parameter], given: Mapping[str, Given], title: s
     return values
 
 
-def _check_names(parameters: Sequence[Parameter], given: Mapping[str, Given], title: str) -> None:
-    known = {parameter.name for parameter in parameters}
-    for name, value in given.items():
-        if name not in known:
+def _check_names(parameters: Sequence[Parameter], arguments: Mapping[str, Given], title: str) -> None:
+    names = {parameter.name for parameter in parameters}
+    for name, value in arguments.items():
+        if name not in names:
             useful = [parameter.name for parameter in parameters if parameter.used]
             near = get_close_matches(name, useful, n=3)
             hint = did_you_mean(near) if near else f"known: {', '.join(useful) or 'none'}"
@@ -351,12 +351,12 @@ class Settings:
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
         """Return the parameters, as they are listed."""
-        found = []
+        parameters = []
         for field in dataclasses.fields(cls):
             parameter = field.metadata.get(_KEY)
             if parameter is not None:
-                found.append(replace(parameter, name=field.name))
-        return tuple(found)
+                parameters.append(replace(parameter, name=field.name))
+        return tuple(parameters)
 
     @classmethod
     def of(cls, values: Values) -> Self:

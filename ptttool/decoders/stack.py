@@ -76,12 +76,12 @@ class Stack(Struct, frozen=True):
     @property
     def reads(self) -> tuple[Path, ...]:
         """Files and folders that parameters name."""
-        found: list[str] = []
+        paths: list[str] = []
         for parameter in parameters_of(self.protocol, _name_of(self.framing)):
             text = self.values.get(parameter.name)
             if parameter.paths is not None and isinstance(text, str):
-                found += [text] if parameter.paths is Paths.FOLDER else [path for path, _ in files_of(text)]
-        return tuple(map(Path, found))
+                paths += [text] if parameter.paths is Paths.FOLDER else [path for path, _ in files_of(text)]
+        return tuple(map(Path, paths))
 
     def context(self, cpu: int | None = None) -> StreamContext:
         """Return what is known about a stream."""
@@ -149,7 +149,7 @@ def parameters_of(protocol: TraceProtocol[Any], framing: str | None = None) -> t
     return (*own, *before)
 
 
-def stack_of(name: str, given: Mapping[str, Given]) -> Stack:
+def stack_of(name: str, arguments: Mapping[str, Given]) -> Stack:
     """Return the stack that a protocol's name and the parameters given mean.
 
     Raises
@@ -158,19 +158,19 @@ def stack_of(name: str, given: Mapping[str, Given]) -> Stack:
         The protocol is unknown, or parameters are wrong; see :func:`~.parameters.settle`.
     """
     protocol = PROTOCOLS.get(name)
-    framing = _framing_of(protocol, given)
+    framing = _framing_of(protocol, arguments)
     parameters = parameters_of(protocol, _name_of(framing))
     title = name if framing is None else f"{name} behind {framing.name}"
-    values = settle(parameters, _of_the_unit(given, protocol, parameters), title)
+    values = settle(parameters, _of_the_unit(arguments, protocol, parameters), title)
     settings = protocol.settings_type.of(values)
     return Stack(protocol, framing, values, settings, None if framing is None else framing.settings_type.of(values))
 
 
-def _framing_of(protocol: TraceProtocol[Any], given: Mapping[str, Given]) -> FramingProtocol[Any] | None:
+def _framing_of(protocol: TraceProtocol[Any], arguments: Mapping[str, Given]) -> FramingProtocol[Any] | None:
     name = protocol.framings[0]
-    if "framing" in given and len(protocol.framings) > 1:
+    if "framing" in arguments and len(protocol.framings) > 1:
         choice = next(parameter for parameter in parameters_of(protocol) if parameter.name == "framing")
-        name = str(choice.parse(given["framing"].text, given["framing"].where))
+        name = str(choice.parse(arguments["framing"].text, arguments["framing"].where))
     if name == NO_FRAMING:
         return None
     framing = PROTOCOLS.get(name)
@@ -178,10 +178,10 @@ def _framing_of(protocol: TraceProtocol[Any], given: Mapping[str, Given]) -> Fra
     return framing
 
 
-def _of_the_unit(given: Mapping[str, Given], protocol: TraceProtocol[Any], parameters: Sequence[Parameter]) -> Mapping[str, Given]:
+def _of_the_unit(arguments: Mapping[str, Given], protocol: TraceProtocol[Any], parameters: Sequence[Parameter]) -> Mapping[str, Given]:
     """Return the parameters, without those that a file has for the protocol behind: it describes all layers of a trace unit."""
     if not isinstance(protocol, FramingProtocol):
-        return given
-    known = {parameter.name for parameter in parameters}
-    others = {parameter.name for other in PROTOCOLS if protocol.name in other.framings for parameter in other.parameters} - known
-    return {name: value for name, value in given.items() if name not in others or not value.from_file}
+        return arguments
+    names = {parameter.name for parameter in parameters}
+    others = {parameter.name for other in PROTOCOLS if protocol.name in other.framings for parameter in other.parameters} - names
+    return {name: value for name, value in arguments.items() if name not in others or not value.from_file}

@@ -119,9 +119,9 @@ class CoresightFrames(ByteDecoder):
         return self._sync is not None and self._sync.index + self._sync.size == index
 
     def _scan_stream(self, finder: FrameFinder, data: bytes, offsets: Offsets, last: bool) -> tuple[Elements, int]:
-        found, used = finder.find(data, offsets, last)
+        parts, used = finder.find(data, offsets, last)
         several: list[Elements] = []
-        for each in found:
+        for each in parts:
             if each.what == "frames":
                 several += self._frames(each.data, Offsets(each.index))
             elif each.what in ("fsync", "hsync"):
@@ -141,23 +141,23 @@ class CoresightFrames(ByteDecoder):
         several: list[Elements] = []
         taken = deformat(frames, self._current)
         self._current = taken.last
-        known = 0
+        first = 0
         if taken.id[0] == NO_ID:
-            known = int(taken.start[1]) if len(taken.start) > 1 else len(frames)
-            self._lose(offsets.of(0), known)
-        if known < len(frames):
+            first = int(taken.start[1]) if len(taken.start) > 1 else len(frames)
+            self._lose(offsets.of(0), first)
+        if first < len(frames):
             several.append(self._end_lost())
             if self._channels is None:
-                several.append(_elements(taken, offsets, known))
+                several.append(_elements(taken, offsets, first))
             else:
-                several += self._give(taken, offsets, known)
+                several += self._give(taken, offsets, first)
         return several
 
-    def _give(self, taken: Deformatted, offsets: Offsets, known: int) -> list[Elements]:
+    def _give(self, taken: Deformatted, offsets: Offsets, first: int) -> list[Elements]:
         """Give the bytes of every source to its decoder."""
         assert self._channels is not None
         several = []
-        size = len(taken.data) - known
+        size = len(taken.data) - first
         for number, data, mine in taken.streams():
             if number in (NO_ID, PADDING_ID) or number >= FIRST_RESERVED:
                 continue
@@ -167,11 +167,11 @@ class CoresightFrames(ByteDecoder):
             index = offsets.at(np.flatnonzero(mine))
             several.append(_of_channel(self._decoders[number].feed(data.tobytes(), offset=Offsets(index)), number))
             size -= len(data)
-        special = _elements(taken, offsets, known, special=True)
+        special = _elements(taken, offsets, first, special=True)
         several.append(special)
         self._overhead.size += size - int(special.size.sum())
         if self._overhead.index < 0:
-            self._overhead.index = offsets.of(known)
+            self._overhead.index = offsets.of(first)
         return several
 
     def _lose(self, index: int, size: int) -> None:
@@ -234,12 +234,12 @@ def _barriers(frames: U8) -> list[tuple[int, int]]:
     return [*runs, (len(frames), len(frames))]
 
 
-def _elements(taken: Deformatted, offsets: Offsets, known: int, *, special: bool = False) -> Elements:
+def _elements(taken: Deformatted, offsets: Offsets, first: int, *, special: bool = False) -> Elements:
     """Return an element for the data of each ID in each frame; the byte of the ID before them and byte 15 count as part of it.
 
     Parameters
     ----------
-    known : int
+    first : int
         Position from which on the ID is known.
     special : bool
         Return only IDs without a trace source, except padding, and count only their data.
@@ -247,8 +247,8 @@ def _elements(taken: Deformatted, offsets: Offsets, known: int, *, special: bool
     begins = np.zeros(len(taken.data), dtype=np.bool_)
     begins[::FRAME] = True
     begins[taken.start] = True
-    begins[:known] = False
-    begins[known] = True
+    begins[:first] = False
+    begins[first] = True
     start = np.flatnonzero(begins)
     ids = taken.id[np.searchsorted(taken.start, start, side="right") - 1]
     size = np.diff(start, append=len(taken.data))

@@ -53,65 +53,65 @@ class FrameFinder:
 
     def rest(self) -> tuple[U8, U64]:
         """Return the bytes of a frame that did not end, and their offsets; the finder is as new then."""
-        found = self._data, self._index
+        rest = self._data, self._index
         self._begin()
-        return found
+        return rest
 
     def find(self, data: bytes, offsets: Offsets, last: bool) -> tuple[list[SyncedPart], int]:
         """Find the parts of the stream in some bytes.
 
         Returns
         -------
-        found : list of SyncedPart
+        parts : list of SyncedPart
             The parts.
         used : int
             Bytes that they take. Up to four are left to see what follows, unless they are the last.
         """
         values = np.frombuffer(data, dtype=np.uint8)
-        found: list[SyncedPart] = []
+        parts: list[SyncedPart] = []
         at = 0
         for sync in _full_syncs(values):
-            found += self._segment(values, at, sync, offsets, closed=True)
-            found.append(SyncedPart("fsync", offsets.at(np.array([sync])), size=len(FSYNC)))
+            parts += self._segment(values, at, sync, offsets, closed=True)
+            parts.append(SyncedPart("fsync", offsets.at(np.array([sync])), size=len(FSYNC)))
             at, self._in_step = sync + len(FSYNC), True
         end = len(data)
         if not last:
             end -= min(len(data) - len(data.rstrip(b"\xff")), len(FSYNC) - 1)
             end -= (end - at) % 2 if end > at else 0
             end = max(end, at)
-        found += self._segment(values, at, end, offsets, closed=False)
-        return found, end
+        parts += self._segment(values, at, end, offsets, closed=False)
+        return parts, end
 
     def _segment(self, values: U8, start: int, end: int, offsets: Offsets, *, closed: bool) -> list[SyncedPart]:
         """Return what is between full synchronisations; if it is closed by another one, a frame must end there."""
         if not self._in_step:
             return [SyncedPart("lost", offsets.at(np.array([start])), size=end - start)] if end > start else []
-        found = []
+        parts = []
         whole = start + (end - start) // 2 * 2
         halves = values[start:whole].view("<u2") if start % 2 == 0 else np.frombuffer(values[start:whole].tobytes(), dtype="<u2")
         sync = halves == _HSYNC
         positions: Array = np.arange(start, end)
         if sync.any():
-            found.append(SyncedPart("hsync", offsets.at(start + 2 * np.flatnonzero(sync)), size=2))
+            parts.append(SyncedPart("hsync", offsets.at(start + 2 * np.flatnonzero(sync)), size=2))
             positions = positions[np.append(np.repeat(~sync, 2), np.ones(end - whole, dtype=np.bool_))]
         data = np.concatenate([self._data, values[positions]])
         index = np.concatenate([self._index, offsets.at(positions)])
         cut = len(data) // FRAME * FRAME
         if cut:
-            found.append(SyncedPart("frames", index[:cut], data[:cut]))
+            parts.append(SyncedPart("frames", index[:cut], data[:cut]))
         self._data, self._index = data[cut:], index[cut:]
         if closed and len(self._data):
-            found.append(SyncedPart("broken", self._index[:1], size=len(self._data)))
+            parts.append(SyncedPart("broken", self._index[:1], size=len(self._data)))
             self._data, self._index = _NO_BYTES, _NO_PLACES
-        return found
+        return parts
 
 
 def _full_syncs(values: U8) -> list[int]:
     """Return the positions of full synchronisations; they do not overlap."""
     if len(values) < len(FSYNC):
         return []
-    found = values[3:] == FSYNC[3]
+    syncs = values[3:] == FSYNC[3]
     for byte in range(3):
-        found &= values[byte : len(values) - 3 + byte] == 0xFF
-    positions: list[int] = np.flatnonzero(found).tolist()
+        syncs &= values[byte : len(values) - 3 + byte] == 0xFF
+    positions: list[int] = np.flatnonzero(syncs).tolist()
     return positions

@@ -317,8 +317,8 @@ class Elements:
         """
         bad = (self.flags & np.uint32(STRICT_FLAGS)) != 0
         bad |= (self.kind == UNKNOWN) & ((self.flags & np.uint32(Flags.TRUNCATED)) == 0)
-        reasons, known = self.column("reason")
-        bad |= (self.kind == NO_SYNC) & known & np.isin(reasons, _STRICT_REASONS)
+        reasons, valid = self.column("reason")
+        bad |= (self.kind == NO_SYNC) & valid & np.isin(reasons, _STRICT_REASONS)
         return int(np.argmax(bad)) if bad.any() else None
 
     def objects(self, columns: Sequence[Column] | Schema = ()) -> Iterator[Element]:
@@ -329,12 +329,12 @@ class Elements:
         columns : sequence of Column or Schema
             Fields of the protocol; those of :data:`~.model.FIELDS` are known.
         """
-        known = {**{column.name: column for column in columns}, **FIELDS_BY_NAME}
+        columns_by_name = {**{column.name: column for column in columns}, **FIELDS_BY_NAME}
         own: list[dict[str, Any]] = [{} for _ in range(len(self))]
-        for name in sorted(self.parts, key=list(known).index):
+        for name in sorted(self.parts, key=list(columns_by_name).index):
             for part in self.parts[name]:
                 rows = range(len(self)) if part.rows is None else part.rows.tolist()
-                for row, value in zip(rows, _plain(part.values, known[name]), strict=True):
+                for row, value in zip(rows, _plain(part.values, columns_by_name[name]), strict=True):
                     if value is not None:
                         own[row][name] = value
         for row, fields in enumerate(own):
@@ -358,8 +358,8 @@ def _filled(value: Array | int, count: int, dtype: type[np.generic]) -> Any:
 def _plain(values: Array | Strings, column: Column) -> list[Any]:
     """Return Python values of a part of a field."""
     if isinstance(values, Strings):
-        found = [values[row] for row in range(len(values))]
-        return [None if each is None else each.decode() for each in found] if column.dtype == DType.TEXT else list(found)
+        texts = [values[row] for row in range(len(values))]
+        return [None if each is None else each.decode() for each in texts] if column.dtype == DType.TEXT else list(texts)
     plain: list[Any] = values.astype(NUMPY_DTYPES[column.dtype], copy=False).tolist()
     return [column.values[code] for code in plain] if column.dtype == DType.ENUM else plain
 
@@ -416,5 +416,5 @@ class _Rows:
         """Sort rows; of several values for one row the last counts."""
         last = np.full(self._count, -1, dtype=np.int64)
         last[rows] = np.arange(len(rows))
-        found = np.flatnonzero(last >= 0)
-        return found, last[found]
+        places = np.flatnonzero(last >= 0)
+        return places, last[places]

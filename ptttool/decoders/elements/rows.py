@@ -53,12 +53,12 @@ class ElementRows:
         """Return the columns with these names."""
         return self.elements.batch(self._schema, names=names, cpu=self._cpu, file=self._file)
 
-    def taken(self, wanted: Mask) -> ElementRows:
+    def taken(self, mask: Mask) -> ElementRows:
         """Return the elements for which the mask is true."""
-        if wanted.all():
+        if mask.all():
             return self
-        cpu = self._cpu if self._cpu is None or isinstance(self._cpu, int) else self._cpu[wanted]
-        return ElementRows(self.elements.take(wanted), self._schema, cpu, self._file)
+        cpu = self._cpu if self._cpu is None or isinstance(self._cpu, int) else self._cpu[mask]
+        return ElementRows(self.elements.take(mask), self._schema, cpu, self._file)
 
     def violation(self) -> Violation | None:
         """Return the first element that strict decoding does not accept."""
@@ -98,14 +98,14 @@ class ElementFindings(Struct):
 
     def diagnostics(self) -> list[Diagnostic]:
         """Return the notes, then the most frequent remarks."""
-        found = list(self.notes)
+        diagnostics = list(self.notes)
         for remark, count in self.remarks.most_common(_MOST_REMARKS):
             times = f" ({count} times)" if count > 1 else ""
-            found.append(Diagnostic(Severity.WARNING, "remark", remark + times, details={"count": count}))
+            diagnostics.append(Diagnostic(Severity.WARNING, "remark", remark + times, details={"count": count}))
         more = len(self.remarks) - _MOST_REMARKS
         if more > 0:
-            found.append(Diagnostic(Severity.WARNING, "more-remarks", f"and {more} more of this kind", details={"count": more}))
-        return found
+            diagnostics.append(Diagnostic(Severity.WARNING, "more-remarks", f"and {more} more of this kind", details={"count": more}))
+        return diagnostics
 
 
 def no_rows(schema: Schema) -> ElementRows:

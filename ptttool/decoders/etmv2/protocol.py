@@ -75,22 +75,22 @@ class Compressed:
         -------
         addresses : ndarray of uint64
             All bits of each address.
-        known : ndarray of bool
+        complete : ndarray of bool
             Which addresses are known completely.
         """
         order: I64 = np.arange(len(bits))
-        found = bits.copy()
+        addresses = bits.copy()
         for number in range(1, LONGEST_ADDRESS):
             # The last address that had bits of this byte.
             source = np.maximum.accumulate(np.where(count > number, order, -1))
             held = np.where(source < 0, np.uint64(self._last or 0), bits[source])
-            found |= held & ((_BITS[number + 1] ^ _BITS[number]) >> np.uint64(self._marker))
-        known: Bool = np.logical_or.accumulate(count == LONGEST_ADDRESS)
+            addresses |= held & ((_BITS[number + 1] ^ _BITS[number]) >> np.uint64(self._marker))
+        complete: Bool = np.logical_or.accumulate(count == LONGEST_ADDRESS)
         if self._last is not None:
-            known[:] = True
-        if len(known) and known[-1]:
-            self._last = int(found[-1])
-        return found, known
+            complete[:] = True
+        if len(complete) and complete[-1]:
+            self._last = int(addresses[-1])
+        return addresses, complete
 
 
 class Etmv2(ByteDecoder):
@@ -138,13 +138,13 @@ class Etmv2(ByteDecoder):
         """Decode the whole packets in some bytes."""
         first = offsets.of(0)
         after = first + len(data)
-        known = self._begins[bisect_right(self._begins, max(self._seen, first - 1)) : bisect_left(self._begins, after)]
+        begins = self._begins[bisect_right(self._begins, max(self._seen, first - 1)) : bisect_left(self._begins, after)]
         self._seen = after - 1
         several: list[Elements] = []
         position = 0
         buffer = data + MARGIN
         sizes, addresses = self._lengths.of(buffer)
-        edges = [0, *(index - first for index in known), len(data)]
+        edges = [0, *(index - first for index in begins), len(data)]
         for number, (start, end) in enumerate(pairwise(edges)):
             if number:
                 several += self._begin(data[position:start], first + position)
@@ -217,12 +217,12 @@ class Etmv2(ByteDecoder):
         positions = starts[rows]
         count = addresses[positions].astype(np.int64)
         bits = _address_bits(words[positions], count) >> np.uint64(1)  # without the 1 that marks a branch address
-        whole, known = self._branch.whole(bits, count)
+        whole, complete = self._branch.whole(bits, count)
         if self._shift is None:
-            known = np.zeros_like(known)
+            complete = np.zeros_like(complete)
         else:
-            elements.put("address", ((whole << self._shift) & _ADDRESS)[known], rows[known])
-        _put_bits(elements, rows, bits, count, ~known)
+            elements.put("address", ((whole << self._shift) & _ADDRESS)[complete], rows[complete])
+        _put_bits(elements, rows, bits, count, ~complete)
 
     def _put_data(self, elements: Elements, packet: U8, headers: U8, words: U64, starts: I64, addresses: U8) -> None:
         """Put A bits, tags, addresses and values of data packets and load misses."""
@@ -230,19 +230,19 @@ class Etmv2(ByteDecoder):
         data = packet == DATA
         rows = np.flatnonzero(data | miss)
         elements.put("first", headers[rows] & FIRST_TRANSFER != 0, rows)
-        address, known = np.zeros(len(packet), dtype=np.uint64), np.zeros(len(packet), dtype=np.bool_)
+        address, complete = np.zeros(len(packet), dtype=np.uint64), np.zeros(len(packet), dtype=np.bool_)
         rows = np.flatnonzero(self._lengths.has_address[headers])
         if len(rows):
             positions = starts[rows] + 1
             count = addresses[positions].astype(np.int64)
             bits = _address_bits(words[positions], count)
-            whole, known[rows] = self._data.whole(bits, count)
+            whole, complete[rows] = self._data.whole(bits, count)
             address[rows] = whole & _ADDRESS
-            _put_bits(elements, rows, bits, count, ~known[rows])
+            _put_bits(elements, rows, bits, count, ~complete[rows])
         rows = np.flatnonzero(miss | late)
         if len(rows):
-            self._put_misses(elements, rows, miss[rows], headers[rows], address, known)
-        rows = np.flatnonzero(known)
+            self._put_misses(elements, rows, miss[rows], headers[rows], address, complete)
+        rows = np.flatnonzero(complete)
         elements.put("data_address", address[rows], rows)
         rows = np.flatnonzero(late | data if self._data_value else late)
         if len(rows):
@@ -251,15 +251,15 @@ class Etmv2(ByteDecoder):
             after = (starts[rows] + elements.size[rows].astype(np.int64)) - size
             elements.put("data_value", words[after] & _BYTES[size], rows)
 
-    def _put_misses(self, elements: Elements, rows: I64, is_miss: Bool, headers: U8, address: U64, known: Bool) -> None:
+    def _put_misses(self, elements: Elements, rows: I64, is_miss: Bool, headers: U8, address: U64, complete: Bool) -> None:
         """Put the load miss that data belong to: the last one with the same tag.
 
-        `address` and `known` are those of all packets; those of data packets are filled in.
+        `address` and `complete` are those of all packets; those of data packets are filled in.
         """
         tags = np.where(is_miss, headers >> 2, headers >> 5) & 3
         elements.put("tag", tags, rows)
         elements.flags[rows[tags == 0]] |= np.uint32(Flags.RESERVED)
-        found, sources = [], []
+        data_rows, sources = [], []
         for tag in range(_TAGS):
             mine = np.flatnonzero(tags == tag)
             if not len(mine):
@@ -268,31 +268,31 @@ class Etmv2(ByteDecoder):
             before = self._misses.pop(tag, None)
             if before is not None and not misses[0]:
                 row, (index, held) = int(own[0]), before
-                found.append(own[:1])
+                data_rows.append(own[:1])
                 sources.append(np.array([index], dtype=np.uint64))
                 if held is not None:
-                    address[row], known[row] = held, True
+                    address[row], complete[row] = held, True
             pairs = np.flatnonzero(misses[:-1] & ~misses[1:])
             miss, data = own[pairs], own[pairs + 1]
-            found.append(data)
+            data_rows.append(data)
             sources.append(elements.index[miss])
-            address[data], known[data] = address[miss], known[miss]
+            address[data], complete[data] = address[miss], complete[miss]
             if misses[-1]:
                 row = int(own[-1])
-                self._misses[tag] = int(elements.index[row]), int(address[row]) if known[row] else None
-        if found:
-            row_of = np.concatenate(found)
+                self._misses[tag] = int(elements.index[row]), int(address[row]) if complete[row] else None
+        if data_rows:
+            row_of = np.concatenate(data_rows)
             order = np.argsort(row_of)
             elements.put("miss_index", np.concatenate(sources)[order], row_of[order])
 
 
 def _address_bits(words: U64, count: Array) -> U64:
     """Return the address bits of `count` bytes, seven each, the first byte's lowest; `words` are the bytes and others behind them."""
-    found: U64 = words & np.uint64(0x7F)
+    bits: U64 = words & np.uint64(0x7F)
     for number in range(1, LONGEST_ADDRESS):
-        found |= (words >> np.uint64(number)) & np.uint64(0x7F << 7 * number)
-    found &= _BITS[count]
-    return found
+        bits |= (words >> np.uint64(number)) & np.uint64(0x7F << 7 * number)
+    bits &= _BITS[count]
+    return bits
 
 
 def _put_bits(elements: Elements, rows: I64, bits: U64, count: I64, chosen: Bool) -> None:

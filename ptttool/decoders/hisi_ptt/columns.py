@@ -46,18 +46,18 @@ def decode(records: Records, columns: Sequence[str], *, index: int = 0, findings
     filled = _Filled(records, [name for name in columns if name not in records.layout.absent])
     if findings is not None and not filled.every & KNOWN:
         findings.count_unknown(filled.traits, filled.codes)
-    found: dict[str, Values] = {}
+    values: dict[str, Values] = {}
     for name in columns:
         match name:
             case "index":
-                found[name] = Values(range(index, index + records.size))
+                values[name] = Values(range(index, index + records.size))
             case "offset":
-                found[name] = Values(records.offsets())
+                values[name] = Values(records.offsets())
             case "cpu":
-                found[name] = Values(*records.cpus())
+                values[name] = Values(*records.cpus())
             case _:
-                found[name] = filled.values(name)
-    return Batch(_selected(tuple(columns)), records.size, found, facts={DIRECTION: records.direction, HOLES: records.holes})
+                values[name] = filled.values(name)
+    return Batch(_selected(tuple(columns)), records.size, values, facts={DIRECTION: records.direction, HOLES: records.holes})
 
 
 @lru_cache(maxsize=16)
@@ -102,9 +102,9 @@ class _Filled:
             if headers.some & source.traits and (headers.v1 or not source.v1_only):
                 array[rows] = source.values(headers, dws, self._records)
         for name, parts in self._sparse.items():
-            found, values = disabled_of(headers) if name == "disabled_bytes" else self._records.direction.own(headers)
-            if len(found):
-                parts.append((found + start, values))
+            positions, values = disabled_of(headers) if name == "disabled_bytes" else self._records.direction.own(headers)
+            if len(positions):
+                parts.append((positions + start, values))
 
     def values(self, name: str) -> Values:
         """Return the values of a column."""
@@ -112,8 +112,8 @@ class _Filled:
             parts = self._sparse.get(name)
             if not parts:
                 return ABSENT
-            rows, found = (np.concatenate(each) for each in zip(*parts, strict=True))
-            return Values(found.astype(np.uint8), None, rows)
+            rows, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
+            return Values(numbers.astype(np.uint8), None, rows)
         array, source = self.arrays.get(name), _SOURCES[name]
         if array is None or not self.some & source.traits or (source.v1_only and self._records.layout.pattern != 1):
             return ABSENT

@@ -96,10 +96,10 @@ class Findings(Struct):
 
     def diagnostics(self) -> list[Diagnostic]:
         """Return a diagnostic for each kind of unusual data; none for a clean recording."""
-        found = []
+        diagnostics = []
 
         def add(code: str, message: str, **details: object) -> None:
-            found.append(Diagnostic(Severity.INFO, code, message, details=details))
+            diagnostics.append(Diagnostic(Severity.INFO, code, message, details=details))
 
         if self.zero_records:
             add(
@@ -142,4 +142,4 @@ class Findings(Struct):
         if self.missing_bytes:
             message = f"{counted(self.missing_bytes, 'byte')} of trace data are missing: the file is shorter than its records say"
             add("missing-bytes", message, bytes=self.missing_bytes)
-        return found + [Diagnostic(Severity.INFO, "layout", sentence) for sentence in self.notes]
+        return diagnostics + [Diagnostic(Severity.INFO, "layout", sentence) for sentence in self.notes]

@@ -179,18 +179,18 @@ def doubts(config: int | None, private: Sequence[int]) -> list[str]:
 
     The parameters are those of :func:`declared_layout`.
     """
-    found = []
+    sentences = []
     if config is not None:
         form, pattern = config >> 32 & 0xF, config >> 36 & 0xF
         if form > 1:
-            found.append(f"the event's format term is {form}, which is not documented: 4DW or 8DW was determined from the data")
+            sentences.append(f"the event's format term is {form}, which is not documented: 4DW or 8DW was determined from the data")
         if pattern > 1:
-            found.append(f"the event's pattern term is {pattern}, which is not documented: header bits were read as legacy")
+            sentences.append(f"the event's pattern term is {pattern}, which is not documented: header bits were read as legacy")
         elif len(private) > 1 and private[1] in (0, 1) and private[1] != pattern:
-            found.append(f"perf recorded header pattern {private[1]}, but the event asked for {pattern}: the event was followed")
+            sentences.append(f"perf recorded header pattern {private[1]}, but the event asked for {pattern}: the event was followed")
     if len(private) > 1 and private[1] not in (0, 1):
-        found.append(f"perf recorded header pattern {private[1]}, which is not documented: it was ignored")
-    return found
+        sentences.append(f"perf recorded header pattern {private[1]}, which is not documented: it was ignored")
+    return sentences
 
 
 class Choice(NamedTuple):
@@ -213,10 +213,10 @@ class Choice(NamedTuple):
 
 def choose_layout(dws: U32, declared: Declared) -> Choice:
     """Determine the layout of the DWs of a chunk. If nothing else decides, the first DW does, as in perf."""
-    seen = layout_in_data(dws)
+    eight_dw = layout_in_data(dws)
     pattern = declared.pattern or 0
-    if seen is not None:
-        return Choice(Layout(seen, pattern), declared.eight_dw is not None and declared.eight_dw != seen, True)
+    if eight_dw is not None:
+        return Choice(Layout(eight_dw, pattern), declared.eight_dw is not None and declared.eight_dw != eight_dw, True)
     if declared.eight_dw is not None:
         return Choice(Layout(declared.eight_dw, pattern), False, False)
     return Choice(Layout(bool(len(dws)) and int(dws[0]) >= CHECK_WORD, pattern), False, False)

@@ -128,15 +128,15 @@ class Records(Struct, eq=False):
             return None, None
         return cpus, None if valid.all() else valid
 
-    def taken(self, wanted: Mask) -> Records:
+    def taken(self, mask: Mask) -> Records:
         """Return the records for which the mask, of shape (size,), is true."""
         dws, runs, at = [], [], 0
         for array in self.dws:
-            dws.append(array[wanted[at : at + len(array)]])
+            dws.append(array[mask[at : at + len(array)]])
             at += len(array)
         at = 0
         for run in self.runs:
-            rows = np.flatnonzero(wanted[at : at + run.count])
+            rows = np.flatnonzero(mask[at : at + run.count])
             at += run.count
             runs.append(_Run(len(rows), run.offset, run.cpu, rows if run.rows is None else run.rows[rows]))
         return Records(self.layout, dws, runs, self.zeros, self.holes, self.direction)

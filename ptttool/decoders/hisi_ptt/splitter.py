@@ -122,20 +122,20 @@ class TlpSplitter:
         def planned() -> PlannedUnit:
             return PlannedUnit(TlpUnit(layout, tuple(pieces), self._file, direction), position)
 
-        for chunk, found, begin in self._laid_out():
-            size = chunk.size // found.record_size * found.record_size
-            rule = direction_rule(self._config, given=self._settings.direction, buses=self._buses, eight_dw=found.eight_dw)
+        for chunk, chunk_layout, begin in self._laid_out():
+            size = chunk.size // chunk_layout.record_size * chunk_layout.record_size
+            rule = direction_rule(self._config, given=self._settings.direction, buses=self._buses, eight_dw=chunk_layout.eight_dw)
             # A record that a hole lies in was written before it.
             holes = _NO_HOLES
             if marked := self._holes.of(chunk):
                 holes = np.array([hole - chunk.offset - chunk.start for hole in marked], dtype=np.int64)
-                holes = np.unique(-(-holes // found.record_size) * found.record_size)
+                holes = np.unique(-(-holes // chunk_layout.record_size) * chunk_layout.record_size)
             start = 0
             while start < size:
-                if pieces and (found != layout or rule != direction or records >= enough):
+                if pieces and (chunk_layout != layout or rule != direction or records >= enough):
                     yield planned()
                     pieces, records = [], 0
-                layout, direction = found, rule
+                layout, direction = chunk_layout, rule
                 part = min(size - start, (most - records) * layout.record_size)
                 data = chunk.read(start, part) if chunk.in_memory else None
                 offset = chunk.offset + chunk.start + start

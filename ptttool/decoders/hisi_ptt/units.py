@@ -63,10 +63,10 @@ class TlpRows:
         schema = Schema(tuple(TLP_FILE_SCHEMA[name] for name in names))
         return Batch(schema, batch.size, {name: columns[name] for name in names}, facts=batch.facts)
 
-    def taken(self, wanted: Mask) -> TlpRows:
+    def taken(self, mask: Mask) -> TlpRows:
         """Return the TLPs for which the mask is true."""
-        rows = np.flatnonzero(wanted) if self._rows is None else self._rows[wanted]
-        return TlpRows(self.records.taken(wanted), self.index, file=self._file, rows=rows)
+        rows = np.flatnonzero(mask) if self._rows is None else self._rows[mask]
+        return TlpRows(self.records.taken(mask), self.index, file=self._file, rows=rows)
 
     def violation(self) -> Violation | None:
         """Return the first record of unknown kind."""

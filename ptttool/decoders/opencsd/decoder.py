@@ -77,12 +77,12 @@ class OpencsdDecoder(ByteDecoder):
         self._bytes = np.concatenate([self._bytes, fresh]) if held else fresh
         # Where bytes are scattered, the offset behind the last ones is known only now.
         self._index[self._waiting.offsets == self._end_offset] = offsets.of(0)
-        found = self._library.none()
+        elements = self._library.none()
         for start in range(0, used, _BLOCK):
             block = fresh[start : start + _BLOCK]
-            found = found.then(self._decode(block))
+            elements = elements.then(self._decode(block))
             self._end_offset += len(block)
-        self._receive(found)
+        self._receive(elements)
         return self._elements(last=False), used
 
     def flush(self) -> Elements:
@@ -107,14 +107,14 @@ class OpencsdDecoder(ByteDecoder):
 
     def _decode(self, data: U8) -> LibraryElements:
         """Return the elements of bytes; where the library gives up, it continues behind that with a search for synchronisation."""
-        found, at = self._library.none(), 0
+        elements, at = self._library.none(), 0
         while at < len(data):
             assert self._tree is not None
             some, used, gave_up = self._tree.feed(self._end_offset + at, data[at:])
-            found = found.then(some)
+            elements = elements.then(some)
             at += used
             if gave_up:
-                found = found.then(self._library.no_sync(self._end_offset + at, "bad_packet"))
+                elements = elements.then(self._library.no_sync(self._end_offset + at, "bad_packet"))
                 # After a crash the rest of the block is lost.
                 at = len(data) if self._tree.crashed else at + (not used)
                 if not self._tree.reset():
@@ -122,47 +122,47 @@ class OpencsdDecoder(ByteDecoder):
                     self._tree = self._source.tree(self._library)
             elif not used:
                 break
-        return found
+        return elements
 
-    def _receive(self, found: LibraryElements) -> None:
+    def _receive(self, elements: LibraryElements) -> None:
         """Let elements join those that wait. Their offsets are looked up now, since they may be forgotten before the size is known."""
-        if not len(found):
+        if not len(elements):
             return
-        at = np.clip(found.offsets - self._from, 0, len(self._bytes))
+        at = np.clip(elements.offsets - self._from, 0, len(self._bytes))
         inside = np.minimum(at, len(self._bytes) - 1)
         self._index = np.concatenate([self._index, self._where.at(inside) + (at - inside).astype(np.uint64)])
-        self._waiting = self._waiting.then(found)
+        self._waiting = self._waiting.then(elements)
 
     def _elements(self, *, last: bool) -> Elements:
         """Return the waiting elements that have a known size; at the end, all of them."""
-        found = self._waiting
-        reach = np.maximum.accumulate(found.offsets)
+        elements = self._waiting
+        reach = np.maximum.accumulate(elements.offsets)
         several = []
-        if self._latest is None and (len(found) or last):
+        if self._latest is None and (len(elements) or last):
             # Bytes before the first packet that has an element.
-            self._latest = int(reach[0]) if len(found) else self._end_offset
+            self._latest = int(reach[0]) if len(elements) else self._end_offset
             if self._latest:
                 several.append(self._of_source(no_sync(NAME, self._where.of(0), self._latest, "init")))
-        if len(found):
+        if len(elements):
             assert self._latest is not None
             reach = np.maximum(reach, self._latest)
-            count = len(found) if last else int(np.searchsorted(reach, reach[-1]))
+            count = len(elements) if last else int(np.searchsorted(reach, reach[-1]))
             after = self._end_offset if last else int(reach[-1])
             if count:
                 first = np.append(True, reach[1:count] != reach[: count - 1])
                 size = np.zeros(count, dtype=np.int64)
                 size[first] = np.diff(reach[:count][first], append=after)
-                several.append(self._made(found.take(0, count), self._index[:count], size))
-                self._waiting, self._index = found.take(count, len(found)), self._index[count:]
+                several.append(self._made(elements.take(0, count), self._index[:count], size))
+                self._waiting, self._index = elements.take(count, len(elements)), self._index[count:]
             self._latest = after
         self._forget(max(self._latest or 0, self._end_offset - _MEMORY))
         return Elements.join(several)
 
-    def _made(self, found: LibraryElements, index: U64, size: I64) -> Elements:
-        at = found.offsets - self._from
-        known = (at >= 0) & (size > 0) & (found.elements["kind"] != self._library.number("no_sync"))
-        raw = Strings(self._bytes, np.where(known, at, -1), np.where(known, size, 0))
-        return self._of_source(elements_of(NAME, self._library, found, index, size, raw))
+    def _made(self, elements: LibraryElements, index: U64, size: I64) -> Elements:
+        at = elements.offsets - self._from
+        valid = (at >= 0) & (size > 0) & (elements.elements["kind"] != self._library.number("no_sync"))
+        raw = Strings(self._bytes, np.where(valid, at, -1), np.where(valid, size, 0))
+        return self._of_source(elements_of(NAME, self._library, elements, index, size, raw))
 
     def _of_source(self, elements: Elements) -> Elements:
         elements.channel[:] = self._source.trace_id or -1

@@ -55,7 +55,7 @@ _BITS: dict[str, tuple[str, dict[str, int]]] = {
 }
 
 
-def elements_of(protocol: str, library: Library, found: LibraryElements, index: U64, size: Array, raw: Strings) -> Elements:
+def elements_of(protocol: str, library: Library, library_elements: LibraryElements, index: U64, size: Array, raw: Strings) -> Elements:
     """Return elements.
 
     Parameters
@@ -64,12 +64,12 @@ def elements_of(protocol: str, library: Library, found: LibraryElements, index: 
         Name of the protocol.
     library : Library
         The library that made them.
-    found : LibraryElements
+    library_elements : LibraryElements
         What it made.
     index, size, raw
         As in :class:`~ptttool.decoders.elements.arrays.Elements`.
     """
-    elements = found.elements
+    elements = library_elements.elements
     kinds = library.kinds[np.minimum(elements["kind"], 255)]
     timed = kinds == CODES["timestamp"]
     software = (kinds == CODES["swtrace"]) | (kinds == CODES["itmtrace"])
@@ -124,10 +124,10 @@ def elements_of(protocol: str, library: Library, found: LibraryElements, index: 
     put(rows[(described & _HAS_MASTER != 0) & (described & _GLOBAL_ERROR == 0)], master_id="union_u16", swt_channel="union_u16_1")
     made.put("payload_bits", described & 0xFF, rows)
     made.put("payload_packets", described >> 8 & 0xFF, rows)
-    if found.payloads:
-        rows = np.array(sorted(found.payloads), dtype=np.int64)
-        length = np.array([len(found.payloads[row]) for row in rows.tolist()], dtype=np.int64)
-        data = np.frombuffer(b"".join(found.payloads[row] for row in rows.tolist()), dtype=np.uint8)
+    if library_elements.payloads:
+        rows = np.array(sorted(library_elements.payloads), dtype=np.int64)
+        length = np.array([len(library_elements.payloads[row]) for row in rows.tolist()], dtype=np.int64)
+        data = np.frombuffer(b"".join(library_elements.payloads[row] for row in rows.tolist()), dtype=np.uint8)
         made.put("payload", Strings(data, np.cumsum(length) - length, length), rows)
     rows = of("itmtrace")
     with_value = rows[np.isin(elements["union"][rows], _PAYLOADS)]

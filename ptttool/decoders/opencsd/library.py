@@ -137,8 +137,8 @@ class Library:
         element = b"".join(head.get(at, 0).to_bytes(4, "little") for at in range(0, 256, 4))
         text = ctypes.create_string_buffer(1024)
         self._c.ocsd_gen_elem_str(element, text, len(text))
-        found = _NAME.match(text.value.decode("ascii", "replace"))
-        return None if found is None else (found[1].lower(), found[2] or "")
+        match = _NAME.match(text.value.decode("ascii", "replace"))
+        return None if match is None else (match[1].lower(), match[2] or "")
 
     def _kinds(self) -> tuple[U8, dict[str, int]]:
         codes, numbers = np.full(256, CUSTOM, dtype=np.uint8), {}

@@ -77,18 +77,18 @@ class OpencsdSettings(Settings):
         return replace(super().of(values), registers=registers)
 
 
-def _images(given: str | None) -> tuple[Memory, ...]:
+def _images(value: str | None) -> tuple[Memory, ...]:
     """Return the images that ``FILE@ADDRESS,…`` names."""
-    found = []
-    for path, address in files_of(given or ""):
+    images = []
+    for path, address in files_of(value or ""):
         number = number_of(address or "")
         if not path or number is None or not 0 <= number < 1 << 64:
             word = path if address is None else f"{path}@{address}"
             raise UsageError(
                 f"memory={word} is not FILE@ADDRESS", hint="such as memory=kernel.bin@0xffffffc000081000", code="bad-parameter"
             )
-        found.append(Memory(Path(path), number))
-    return tuple(found)
+        images.append(Memory(Path(path), number))
+    return tuple(images)
 
 
 def _described(settings: OpencsdSettings, context: StreamContext) -> tuple[Source, ...]:
@@ -154,29 +154,29 @@ class OpencsdProtocol(ByteProtocol[OpencsdSettings]):
         framed = context.framing != NO_FRAMING
         if framed and settings.snapshot is not None and not _snapshot(settings.snapshot).framed:
             raise UsageError(f"{settings.snapshot}: its trace is without frames", hint="-p framing=none", code="no-frames")
-        given = _given(settings, 1 if framed else None)
-        if given is not None:
-            given.words()
+        source = _given(settings, 1 if framed else None)
+        if source is not None:
+            source.words()
 
     def decoder(self, settings: OpencsdSettings, context: StreamContext) -> OpencsdDecoder:
         """Return a decoder for bytes of one source, without frames."""
         sources = _described(settings, context)
-        wanted = settings.source
-        if wanted is not None:
-            sources = tuple(source for source in sources if wanted in (source.name, str(source.trace_id), f"{source.trace_id:#x}"))
+        name = settings.source
+        if name is not None:
+            sources = tuple(source for source in sources if name in (source.name, str(source.trace_id), f"{source.trace_id:#x}"))
         elif context.cpu is not None:
             # The registers of another CPU would give meaningless elements.
             sources = tuple(source for source in sources if source.cpu in (None, context.cpu))
-        given = None if wanted is not None else _given(settings, None)
-        if given is not None and len(sources) != 1:
-            sources = (given,)
+        unit = None if name is not None else _given(settings, None)
+        if unit is not None and len(sources) != 1:
+            sources = (unit,)
         if len(sources) != 1:
             described = _described(settings, context)
-            known = ", ".join(f"{source.name} ({source.trace_id:#04x})" for source in described[:_MOST_NAMED])
-            known += ", …" if len(described) > _MOST_NAMED else ""
+            names = ", ".join(f"{source.name} ({source.trace_id:#04x})" for source in described[:_MOST_NAMED])
+            names += ", …" if len(described) > _MOST_NAMED else ""
             raise UsageError(
                 f"{NAME}: bytes without frames are of one source; it is not clear of which",
-                hint=f"-p source=…: {known}" if known else "-p unit=… describes one, without source=",
+                hint=f"-p source=…: {names}" if names else "-p unit=… describes one, without source=",
                 code="missing-parameter",
             )
         return OpencsdDecoder(_complete(sources[0], settings))

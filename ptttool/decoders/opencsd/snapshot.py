@@ -106,11 +106,11 @@ def _memory_of(path: Path, cores: Collection[_Device]) -> dict[str, tuple[Memory
     every = tuple(image for core in cores for image in core.memory)
     if len(every) > MAX_IMAGES:
         raise over_budget(path, "the memory of the cores", MAX_IMAGES, "images")
-    found: dict[str, tuple[Memory, ...]] = {}
+    memory: dict[str, tuple[Memory, ...]] = {}
     for core in cores:
         own = frozenset(core.memory)
-        found[core.name] = (*core.memory, *(image for image in every if image not in own)) if own else every
-    return found
+        memory[core.name] = (*core.memory, *(image for image in every if image not in own)) if own else every
+    return memory
 
 
 class _Ini(list[tuple[str, list[tuple[str, str]]]]):
@@ -141,9 +141,9 @@ def _device(path: Path, ini: _Ini) -> _Device:
     registers = {}
     if kind == "trace_source":
         for name, text in ini.pairs("regs"):
-            found = _NAME.match(name)
-            assert found is not None
-            registers[found[0].strip().upper()] = _number(path, name, text)
+            match = _NAME.match(name)
+            assert match is not None
+            registers[match[0].strip().upper()] = _number(path, name, text)
     memory = []
     for section, pairs in ini:
         if not section.lower().startswith("dump"):

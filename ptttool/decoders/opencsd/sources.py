@@ -175,15 +175,15 @@ def is_core(text: str) -> bool:
 
 def architecture_of(core: str) -> tuple[int, int]:
     """Return architecture and profile of a core; for an unknown core the newest one, which has all instructions of older ones."""
-    found = _CORE.fullmatch(core)
-    if found is not None:
-        version = _V7 if found[1] in _V7_CORES else _V8 if found[1] in _V8_CORES else _NEWER
-        return version, _PROFILES[found[2]]
-    found = _ARCHITECTURE.fullmatch(core)
-    if found is not None:
-        major, minor = int(found[1]), int(found[2] or 0)
+    match = _CORE.fullmatch(core)
+    if match is not None:
+        version = _V7 if match[1] in _V7_CORES else _V8 if match[1] in _V8_CORES else _NEWER
+        return version, _PROFILES[match[2]]
+    match = _ARCHITECTURE.fullmatch(core)
+    if match is not None:
+        major, minor = int(match[1]), int(match[2] or 0)
         version = _V7 if major <= 7 else _V8 if (major, minor) < (8, 3) else _V8_3 if (major, minor) == (8, 3) else _NEWER
-        return version, _PROFILES[(found[3] or "A").upper()]
+        return version, _PROFILES[(match[3] or "A").upper()]
     return _NEWER, _PROFILES["A"]
 
 

@@ -176,10 +176,10 @@ def _payload_of(element: bytes) -> bytes | None:
     return ctypes.string_at(address, (bits * max(packets, 1) + 7) // 8)
 
 
-def limit_memory(wanted: int) -> None:
+def limit_memory(size: int) -> None:
     """Limit the address space of this process: damaged trace then ends this process at the worst, and not the machine's memory."""
     _, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+    resource.setrlimit(resource.RLIMIT_AS, (size if most == resource.RLIM_INFINITY else min(size, most), most))
 
 
 def load() -> ctypes.CDLL:

@@ -82,9 +82,9 @@ class Symbols(NamedTuple):
         position = int(np.searchsorted(self.addresses, np.uint64(address), side="right"))
         lowest = max(position - _NESTED, 0)
         near = zip(self.addresses[lowest:position].tolist(), self.sizes[lowest:position].tolist(), strict=True)
-        found = sorted((start, size, -at) for at, (start, size) in enumerate(near, lowest))
+        symbols = sorted((start, size, -at) for at, (start, size) in enumerate(near, lowest))
         # Functions may be nested.
-        for start, size, at in reversed(found):
+        for start, size, at in reversed(symbols):
             if not size or address < start + size:
                 name = self._name(start, size, -at)
                 return name if address == start else f"{name}+{address - start:#x}"
@@ -106,8 +106,8 @@ def _in_code(addresses: U64, segments: Sequence[Segment]) -> Array:
     starts = np.array([segment.address for segment in segments], dtype=np.uint64)
     sizes = np.array([len(segment.data) for segment in segments], dtype=np.uint64)
     at = np.searchsorted(starts, addresses, side="right")
-    found: Array = (at > 0) & (addresses - starts[np.maximum(at, 1) - 1] < sizes[np.maximum(at, 1) - 1])
-    return found
+    inside: Array = (at > 0) & (addresses - starts[np.maximum(at, 1) - 1] < sizes[np.maximum(at, 1) - 1])
+    return inside
 
 
 class Image:
@@ -175,11 +175,11 @@ class Image:
                 raise self._bad_address(each.address)
         self._segments = list(_without_overlaps(sorted(loaded, key=lambda each: each.address), _Parts(elf, loaded)))
         self._starts = [segment.address for segment in self._segments]
-        found = elf.sections((b".symtab", b".dynsym", _ATTRIBUTES))
-        self.extensions = _extensions(elf.content(found[_ATTRIBUTES]).read(0, _LONGEST_ATTRIBUTES) if _ATTRIBUTES in found else b"")
+        sections = elf.sections((b".symtab", b".dynsym", _ATTRIBUTES))
+        self.extensions = _extensions(elf.content(sections[_ATTRIBUTES]).read(0, _LONGEST_ATTRIBUTES) if _ATTRIBUTES in sections else b"")
         if not self._segments:
             raise InputError(self.path, "holds no code to load", hint="give the linked program, not an object file", code="no-code")
-        self.symbols = self._read_symbols(elf, found.get(b".symtab") or found.get(b".dynsym"))
+        self.symbols = self._read_symbols(elf, sections.get(b".symtab") or sections.get(b".dynsym"))
 
     def _read_symbols(self, elf: ElfFile, section: Section | None) -> Symbols:
         layout = _SYMBOL_64 if self.bits64 else _SYMBOL_32
@@ -262,8 +262,8 @@ def _without_overlaps(loaded: Sequence[Loaded], parts: _Parts) -> Iterator[Segme
 
 def _extensions(attributes: bytes) -> frozenset[str]:
     """Return the extensions that change the meaning of an encoding, as far as the program names them (RISC-V psABI, Tag_RISCV_arch)."""
-    found = re.search(rb"rv(?:32|64)[a-z0-9_]+", attributes)
-    return frozenset(name for name in ("zcmp", "zcmt") if found is not None and name.encode() in found[0])
+    match = re.search(rb"rv(?:32|64)[a-z0-9_]+", attributes)
+    return frozenset(name for name in ("zcmp", "zcmt") if match is not None and name.encode() in match[0])
 
 
 class Program:
@@ -291,12 +291,12 @@ class Program:
 
     def read(self, address: int, size: int) -> bytes:
         """Return the bytes of code at an address, as many as there are."""
-        return next((found for image in self.images if (found := image.read(address, size))), b"")
+        return next((data for image in self.images if (data := image.read(address, size))), b"")
 
     def symbol(self, address: int) -> str | None:
         """Return the symbol of an address: ``main+0x10``; None where no symbol is near."""
-        return next((found for image in self.images if (found := image.symbol(address))), None)
+        return next((symbol for image in self.images if (symbol := image.symbol(address))), None)
 
     def line(self, address: int) -> str | None:
         """Return the line of source of an address: ``main.c:12``; None where it is unknown."""
-        return next((found for image in self.images if image.read(address, 1) and (found := image.line(address))), None)
+        return next((line for image in self.images if image.read(address, 1) and (line := image.line(address))), None)

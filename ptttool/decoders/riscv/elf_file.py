@@ -179,19 +179,19 @@ class ElfFile:
 
     def sections(self, names: Iterable[bytes]) -> dict[bytes, Section]:
         """Return the sections with these names; of several with one name, the first."""
-        wanted = frozenset(names)
+        name_set = frozenset(names)
         table, size, layout = self._sections
         if self._names * size + layout.size > len(table):
             return {}
         strings = self.section(self._names)
         held = self._in_file(strings).read(0, MAX_SECTION_BYTES)
-        found: dict[bytes, Section] = {}
+        sections: dict[bytes, Section] = {}
         for number, at in enumerate(range(0, len(table), size)):
             (start,) = _NAME.unpack_from(table, at)
             name = held[start : start + _LONGEST_NAME].partition(b"\0")[0]
-            if name in wanted and name not in found:
-                found[name] = self.section(number)._replace(name=name)
-        return found
+            if name in name_set and name not in sections:
+                sections[name] = self.section(number)._replace(name=name)
+        return sections
 
     def section(self, number: int) -> Section:
         """Return a section by its number, without its name."""

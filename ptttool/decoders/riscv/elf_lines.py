@@ -58,11 +58,11 @@ class _Cursor:
 
     def take(self, size: int) -> bytes:
         """Read bytes."""
-        found = self.data[self.at : self.at + size]
-        if size < 0 or len(found) < size:
+        data = self.data[self.at : self.at + size]
+        if size < 0 or len(data) < size:
             raise DebugError("it is cut off")
         self.at += size
-        return found
+        return data
 
     def leb(self) -> int:
         """Read an unsigned LEB128 of 64 bits."""
@@ -81,9 +81,9 @@ class _Cursor:
         end = self.data.find(b"\0", self.at)
         if end < 0:
             raise DebugError("a text has no end")
-        found = self.data[self.at : end]
+        text = self.data[self.at : end]
         self.at = end + 1
-        return found
+        return text
 
     def value(self, form: int, width: int, address_size: int = 0, version: int = 5) -> int | bytes:
         """Read an attribute's value; `width` is the size of offsets in its unit."""
@@ -229,8 +229,8 @@ class Lines:
     def _open(self) -> None:
         # It stays open: parts are read when they are needed.
         self._file = file = ElfFile(self._path)
-        found = file.sections([name.encode() for name in (*_SECTIONS, *(f".z{name[1:]}" for name in _SECTIONS))])
-        contents = {name: file.content(section) for name, section in found.items()}
+        sections = file.sections([name.encode() for name in (*_SECTIONS, *(f".z{name[1:]}" for name in _SECTIONS))])
+        contents = {name: file.content(section) for name, section in sections.items()}
 
         def content(name: str) -> Bytes:
             return contents.get(name.encode()) or contents.get(f".z{name[1:]}".encode()) or in_memory(b"")
@@ -275,8 +275,8 @@ class Lines:
         files: list[_Files] = []
         try:
             for offset in offsets:
-                found, names = self._run(offset)
-                rows.append(np.column_stack([found, np.full(len(found), len(files), dtype=np.uint64)]))
+                lines, names = self._run(offset)
+                rows.append(np.column_stack([lines, np.full(len(lines), len(files), dtype=np.uint64)]))
                 files.append(names)
         except (DebugError, StructError) as error:  # what was read before it is good
             self.problem = str(error)
@@ -311,7 +311,7 @@ class Lines:
             entry.value(form, width, address_size, version)
         return None
 
-    def _attributes(self, offset: int, wanted: int) -> Iterator[tuple[int, int, int]]:
+    def _attributes(self, offset: int, abbreviation: int) -> Iterator[tuple[int, int, int]]:
         """Yield name, form and implicit value of the attributes of an abbreviation."""
         table = _Cursor(self._abbreviations.read(offset, _ABBREVIATIONS + _ENTRY))
         while code := table.leb():
@@ -323,9 +323,9 @@ class Lines:
                 implicit = table.leb() if form == _IMPLICIT else 0
                 if not name and not form:
                     break
-                if code == wanted:
+                if code == abbreviation:
                     yield name, form, implicit
-            if code == wanted or table.at > _ABBREVIATIONS:
+            if code == abbreviation or table.at > _ABBREVIATIONS:
                 return
 
     def _run(self, offset: int) -> tuple[Array, _Files]:

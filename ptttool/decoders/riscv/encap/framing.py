@@ -60,12 +60,12 @@ class EncapSettings(Settings):
         UsageError
             Parameters exclude each other (code ``bad-parameter``).
         """
-        wanted, width = self.payload_type, self.type_bits
-        if wanted is not None and (not width or wanted >> width):
+        payload_type, width = self.payload_type, self.type_bits
+        if payload_type is not None and (not width or payload_type >> width):
             what = f"has {width} bit{'s'[: width != 1]}" if width else "is absent (type_bits=0)"
-            raise UsageError(f"payload_type={wanted}: the type field {what}", hint="give -p type_bits=…, too", code="bad-parameter")
+            raise UsageError(f"payload_type={payload_type}: the type field {what}", hint="give -p type_bits=…, too", code="bad-parameter")
         # With one bit, 0 is instruction trace ("E-Trace specifics"); the meaning of more bits depends on the encoder.
-        return 0 if wanted is None and width == 1 else wanted
+        return 0 if payload_type is None and width == 1 else payload_type
 
     @property
     def longest_null_run(self) -> int:
@@ -104,12 +104,12 @@ def packet_starts(data: bytes, at: int, sizes: list[int | None]) -> tuple[I64, i
         Whether a packet may begin there.
     """
     table: list[Any] = sizes
-    found: list[I64] = []
+    positions: list[I64] = []
     good = True
     while good and at < len(data):
         first, part = at, data[at : at + _PART]
         if part.count(0) == len(part):  # only null packets, as in the unused part of a buffer
-            found.append(np.arange(at, at + len(part)))
+            positions.append(np.arange(at, at + len(part)))
             at += len(part)
             continue
         marks = bytearray(len(part))
@@ -123,9 +123,9 @@ def packet_starts(data: bytes, at: int, sizes: list[int | None]) -> tuple[I64, i
             pass
         except TypeError:
             marks[at], good = 0, False
-        found.append(np.flatnonzero(np.frombuffer(marks, dtype=np.bool_)) + first)
+        positions.append(np.flatnonzero(np.frombuffer(marks, dtype=np.bool_)) + first)
         at += first
-    starts = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+    starts = np.concatenate(positions) if positions else np.empty(0, dtype=np.int64)
     return (starts, at, good) if at <= len(data) else (starts[:-1], int(starts[-1]), good)
 
 
@@ -166,9 +166,9 @@ class Search:
         window = _WINDOW
         while start < end:
             upto = min(start + window, end)
-            found = self._look(data[start:upto])
-            if found is not None:
-                return start + found
+            position = self._look(data[start:upto])
+            if position is not None:
+                return start + position
             start, window = upto, 2 * window
         return None
 
@@ -185,9 +185,9 @@ class Search:
             good = before > self._form.longest_null_run
             if self._form.unframed:
                 good &= np.where(other > 0, values[other - 1], self._last) & (LENGTH | EXTEND) == ALIGNMENT
-            found = np.flatnonzero(good)
-            if len(found):
-                return int(other[found[0]])
+            sequences = np.flatnonzero(good)
+            if len(sequences):
+                return int(other[sequences[0]])
             self._nulls = len(data) - 1 - int(other[-1])
         else:
             self._nulls += len(data)

@@ -109,10 +109,10 @@ class RiscvEncap(ByteDecoder):
             # A bad packet's first byte is skipped even if it begins a block; after a gap, the first byte may be good.
             away = -offsets.of(position) % block
             end = min(end, position + (away or (block if run.what == "bad_packet" and not run.size else 0)))
-        found = self._search.first_packet(data, position, end)
-        found = end if found is None else found
-        run.size += found - position
-        return found
+        start = self._search.first_packet(data, position, end)
+        start = end if start is None else start
+        run.size += start - position
+        return start
 
     def _end_lost(self) -> Elements:
         run, self._lost = self._lost, None
@@ -214,8 +214,8 @@ class RiscvEncap(ByteDecoder):
         """Return the elements of packets: from the decoder of their source, or raw."""
         if self._channels is None:
             return [self._raw_packets(packets, headers, types)]
-        wanted = self._type_behind
-        mine = np.ones(len(packets), dtype=np.bool_) if wanted is None else types == np.uint64(wanted)
+        type_behind = self._type_behind
+        mine = np.ones(len(packets), dtype=np.bool_) if type_behind is None else types == np.uint64(type_behind)
         if 1 << self.form.srcid_bits > MAX_CHANNELS:
             mine[mine] = self._channels.accepts(packets.take(np.flatnonzero(mine)))
         if mine.all():

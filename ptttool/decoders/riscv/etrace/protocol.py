@@ -44,38 +44,38 @@ class Addresses:
         """Forget it: packets are missing. One of them may have changed options, so a full address may look like a difference."""
         self._known, self._unsure = False, True
 
-    def add_up(self, count: int, found: PacketFields) -> tuple[U64, Array]:
+    def add_up(self, count: int, packet_fields: PacketFields) -> tuple[U64, Array]:
         """Return the addresses of `count` packets, with differences added up, and a mask of those that are known."""
         value: U64 = np.zeros(count, dtype=np.uint64)
         fresh = np.zeros(count, dtype=np.bool_)  # does not build on packets before
-        addressed = slice(None) if found.addressed is None else found.addressed
-        value[addressed] = found.address
-        fresh[addressed] = found.full
+        addressed = slice(None) if packet_fields.addressed is None else packet_fields.addressed
+        value[addressed] = packet_fields.address
+        fresh[addressed] = packet_fields.full
         if self._unsure:
-            syncs = np.concatenate([found.starts[0], found.traps[0]])
+            syncs = np.concatenate([packet_fields.starts[0], packet_fields.traps[0]])
             first = int(syncs.min(initial=count))
             fresh[:first] = False
             self._unsure = first == count
-        for rows, addresses in (found.starts, found.traps):
+        for rows, addresses in (packet_fields.starts, packet_fields.traps):
             value[rows] = addresses
             fresh[rows] = True
         lost = np.zeros(count, dtype=np.bool_)
-        for rows in found.lost:
+        for rows in packet_fields.lost:
             lost[rows] = True
         fresh |= lost
         value[lost] = 0
         total = np.cumsum(value, dtype=np.uint64)
         if not fresh.any():
             address = (total + self._last) & self._mask
-            known = np.full(count, self._known)
+            valid = np.full(count, self._known)
         else:
             origin = np.maximum.accumulate(np.where(fresh, np.arange(count), -1))
             # Element -1 is the address before these packets.
             base = np.append(value - total, self._last)[origin]
             address = (total + base) & self._mask
-            known = np.append(~lost, self._known)[origin]
-        self._last, self._known = address[-1:], bool(known[-1])
-        return address, known
+            valid = np.append(~lost, self._known)[origin]
+        self._last, self._known = address[-1:], bool(valid[-1])
+        return address, valid
 
 
 class Pieces:
@@ -152,25 +152,25 @@ class RiscvEtrace(PacketDecoder):
         """Return the elements of packets."""
         if not len(packets):
             return Elements.empty(NAME)
-        found = self._reader.read(packets)
-        starts = found.starts[0]
-        begun, reasons = self._begun(found)
+        packet_fields = self._reader.read(packets)
+        starts = packet_fields.starts[0]
+        begun, reasons = self._begun(packet_fields)
         pieces = Pieces(len(packets), starts, begun)
-        kind = pieces.spread(found.kind)
+        kind = pieces.spread(packet_fields.kind)
         kind[pieces.contexts(starts)] = PE_CONTEXT
         kind[pieces.firsts(begun)] = TRACE_ON
         elements = packets.elements(NAME, pieces.rows, kind=kind)
-        odd = np.flatnonzero(found.flags)
-        elements.flags[pieces.firsts(odd)] |= found.flags[odd]
-        _put_formats(elements, found, pieces)
-        _put_fields(elements, found, pieces)
+        odd = np.flatnonzero(packet_fields.flags)
+        elements.flags[pieces.firsts(odd)] |= packet_fields.flags[odd]
+        _put_formats(elements, packet_fields, pieces)
+        _put_fields(elements, packet_fields, pieces)
         elements.put("reason", reasons, pieces.firsts(begun))
-        self._put_addresses(elements, found, pieces)
+        self._put_addresses(elements, packet_fields, pieces)
         return elements
 
-    def _begun(self, found: PacketFields) -> tuple[I64, I64]:
+    def _begun(self, packet_fields: PacketFields) -> tuple[I64, I64]:
         """Return the packets of formats 3.0 and 3.1 at which trace begins, and why; at a trap it begins with the handler."""
-        starts, traps, (ended, status) = found.starts[0], found.handlers, found.ended
+        starts, traps, (ended, status) = packet_fields.starts[0], packet_fields.handlers, packet_fields.ended
         if not len(starts) and not len(traps):
             if len(ended):
                 self._begins = int(_REASONS[int(status[-1])])
@@ -185,46 +185,46 @@ class RiscvEtrace(PacketDecoder):
         begun = (codes == _NONE) & (before != _NONE)
         return rows[begun], before[begun]
 
-    def _put_addresses(self, elements: Elements, found: PacketFields, pieces: Pieces) -> None:
-        address, known = self._addresses.add_up(len(found.format), found)
+    def _put_addresses(self, elements: Elements, packet_fields: PacketFields, pieces: Pieces) -> None:
+        address, valid = self._addresses.add_up(len(packet_fields.format), packet_fields)
         shift = np.uint64(self._settings.iaddress_lsb_p)
-        for mine in (found.addressed, found.starts[0], found.traps[0]):
+        for mine in (packet_fields.addressed, packet_fields.starts[0], packet_fields.traps[0]):
             if mine is not None:
-                mine = mine[known[mine]]
-            elif not known.all():
-                mine = np.flatnonzero(known)
+                mine = mine[valid[mine]]
+            elif not valid.all():
+                mine = np.flatnonzero(valid)
             elements.put("address", (address if mine is None else address[mine]) << shift, pieces.lasts(mine))
-        rows, values = found.returns
+        rows, values = packet_fields.returns
         elements.put("address", values << shift, pieces.lasts(rows))
 
 
-def _put_formats(elements: Elements, found: PacketFields, pieces: Pieces) -> None:
+def _put_formats(elements: Elements, packet_fields: PacketFields, pieces: Pieces) -> None:
     """Put format and subformat into every element."""
-    form = pieces.spread(found.format)
+    form = pieces.spread(packet_fields.format)
     some = np.flatnonzero(form != NO_PACKET)
     elements.put("format", form[some], some if len(some) < len(form) else None)
-    packets, subformat = found.subformats
+    packets, subformat = packet_fields.subformats
     if pieces.rows is None:
         elements.put("subformat", subformat, packets)
         return
     # The elements of a packet are adjacent.
-    whole = np.full(len(found.format), _NONE)
+    whole = np.full(len(packet_fields.format), _NONE)
     whole[packets] = subformat
     spread = whole[pieces.rows]
     some = np.flatnonzero(spread != _NONE)
     elements.put("subformat", spread[some], some)
 
 
-def _put_fields(elements: Elements, found: PacketFields, pieces: Pieces) -> None:
+def _put_fields(elements: Elements, packet_fields: PacketFields, pieces: Pieces) -> None:
     """Put the other fields into the last element of each packet, and those about the context into the pe_context."""
     moved: dict[int, I64 | None] = {}  # fields of one group of packets share their rows
-    for name, parts in found.put.items():
+    for name, parts in packet_fields.put.items():
         for mine, values in parts:
             if id(mine) not in moved:
                 moved[id(mine)] = pieces.lasts(mine)
             elements.put(name, values, moved[id(mine)])
-    rows = pieces.contexts(found.starts[0])
-    for name, values in found.context.items():
+    rows = pieces.contexts(packet_fields.starts[0])
+    for name, values in packet_fields.context.items():
         elements.put(name, values, rows)
     lost = np.flatnonzero(elements.kind == NO_SYNC)
     elements.put("reason", np.full(len(lost), REASON_CODES["overflow"], dtype=np.uint8), lost)

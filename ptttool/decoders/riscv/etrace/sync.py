@@ -38,54 +38,54 @@ class SyncReader:
         self.settings = settings
         self.options = settings.ioptions
 
-    def read(self, found: PacketFields, words: list[U64], rows: I64) -> U64 | None:
+    def read(self, packet_fields: PacketFields, words: list[U64], rows: I64) -> U64 | None:
         """Read packets of format 3; return the options in force at every packet of the feed, None where they do not change."""
         words = [word[rows] for word in words]
         subformat = bits(words, 2, 2)
-        found.kind[rows] = _KINDS_BY_SUBFORMAT[subformat.astype(np.intp)]
-        found.subformats = (rows, subformat)
+        packet_fields.kind[rows] = _KINDS_BY_SUBFORMAT[subformat.astype(np.intp)]
+        packet_fields.subformats = (rows, subformat)
         options = None
         mine = np.flatnonzero(subformat == SUPPORT)
         if len(mine):
-            options = self._support(found, [word[mine] for word in words], rows[mine])
+            options = self._support(packet_fields, [word[mine] for word in words], rows[mine])
         mine = np.flatnonzero(subformat == CONTEXT)
         if len(mine):
-            self._moved(found, [word[mine] for word in words], rows[mine])
+            self._moved(packet_fields, [word[mine] for word in words], rows[mine])
         mine = np.flatnonzero(subformat == START)
         if len(mine):
-            self._start(found, [word[mine] for word in words], rows[mine])
+            self._start(packet_fields, [word[mine] for word in words], rows[mine])
         mine = np.flatnonzero(subformat == TRAP)
         if len(mine):
-            self._traps(found, [word[mine] for word in words], rows[mine], options)
+            self._traps(packet_fields, [word[mine] for word in words], rows[mine], options)
         return options
 
-    def _support(self, found: PacketFields, words: list[U64], rows: I64) -> U64:
+    def _support(self, packet_fields: PacketFields, words: list[U64], rows: I64) -> U64:
         settings = self.settings
         layout = [("ienable", 1), ("encoder_mode", settings.encoder_mode_bits), ("qual_status", 2), ("ioptions", settings.ioptions_bits)]
         if settings.data_trace and not settings.old:
             layout += [("denable", 1), ("dloss", 1), ("doptions", settings.doptions_bits)]
         fields, need = cut(words, layout)
-        found.need[rows] = need
-        found.add(rows, **fields)
+        packet_fields.need[rows] = need
+        packet_fields.add(rows, **fields)
         status = fields["qual_status"]
-        found.kind[rows] = _KINDS_BY_STATUS[status.astype(np.intp)]
+        packet_fields.kind[rows] = _KINDS_BY_STATUS[status.astype(np.intp)]
         changed = np.flatnonzero(status)
-        found.ended = (rows[changed], status[changed])
-        found.lost.append(rows[status == 2])
+        packet_fields.ended = (rows[changed], status[changed])
+        packet_fields.lost.append(rows[status == 2])
         # Each packet has the options of the last support packet before it.
         before = np.array([self.options], dtype=np.uint64)
-        known = np.concatenate([before, fields["ioptions"] if "ioptions" in fields else np.repeat(before, len(rows))])
-        self.options = int(known[-1])
-        after: U64 = np.repeat(known, np.diff(rows, prepend=0, append=len(found.format)))
+        options = np.concatenate([before, fields["ioptions"] if "ioptions" in fields else np.repeat(before, len(rows))])
+        self.options = int(options[-1])
+        after: U64 = np.repeat(options, np.diff(rows, prepend=0, append=len(packet_fields.format)))
         return after
 
-    def _moved(self, found: PacketFields, words: list[U64], rows: I64) -> None:
+    def _moved(self, packet_fields: PacketFields, words: list[U64], rows: I64) -> None:
         settings = self.settings
         before = [] if settings.old else [("privilege", settings.privilege_width_p), ("time", settings.time_bits)]
-        fields, found.need[rows] = cut(words, [*before, ("context", settings.moved_context_bits)])
-        found.add(rows, **fields)
+        fields, packet_fields.need[rows] = cut(words, [*before, ("context", settings.moved_context_bits)])
+        packet_fields.add(rows, **fields)
         if "context" in fields:
-            found.add(rows, context_id=fields["context"])
+            packet_fields.add(rows, context_id=fields["context"])
 
     def _where(self) -> list[tuple[str, int]]:
         """Return the fields that formats 3.0 and 3.1 begin with."""
@@ -95,16 +95,16 @@ class SyncReader:
             return [context, privilege, ("branch", 1)]
         return [("branch", 1), privilege, ("time", settings.time_bits), context]
 
-    def _start(self, found: PacketFields, words: list[U64], rows: I64) -> None:
-        fields, found.need[rows] = cut(words, [*self._where(), ("address_field", self.settings.address_bits)])
+    def _start(self, packet_fields: PacketFields, words: list[U64], rows: I64) -> None:
+        fields, packet_fields.need[rows] = cut(words, [*self._where(), ("address_field", self.settings.address_bits)])
         address = fields["address_field"]
-        found.starts = (rows, address)
-        found.add(rows, branch=fields.pop("branch"), address_field=fields.pop("address_field"))
-        found.context = fields
+        packet_fields.starts = (rows, address)
+        packet_fields.add(rows, branch=fields.pop("branch"), address_field=fields.pop("address_field"))
+        packet_fields.context = fields
         if "context" in fields:
-            found.context["context_id"] = fields["context"]
+            packet_fields.context["context_id"] = fields["context"]
 
-    def _traps(self, found: PacketFields, words: list[U64], rows: I64, options: U64 | None) -> None:
+    def _traps(self, packet_fields: PacketFields, words: list[U64], rows: I64, options: U64 | None) -> None:
         """Read format 3.1, in groups of packets that have the same fields."""
         settings = self.settings
         address, tval = ("address_field", settings.address_bits), ("tval", settings.tval_bits)
@@ -125,16 +125,16 @@ class SyncReader:
                 for exception in (False, True):
                     mine = np.flatnonzero((implicit == left_out) & (interrupt != exception))
                     groups.append((mine, [*layout, *([] if left_out else [address]), *([tval] if exception else [])]))
-        found.handlers = rows[handled]
+        packet_fields.handlers = rows[handled]
         for mine, layout in groups:
             if not len(mine):
                 continue
-            fields, found.need[rows[mine]] = cut([word[mine] for word in words], layout)
-            found.add(rows[mine], **fields, exception_number=fields["ecause"])
+            fields, packet_fields.need[rows[mine]] = cut([word[mine] for word in words], layout)
+            packet_fields.add(rows[mine], **fields, exception_number=fields["ecause"])
             if "address_field" not in fields:
-                found.lost.append(rows[mine])
+                packet_fields.lost.append(rows[mine])
                 continue
             tells = handled[mine]
-            found.traps = merged(found.traps, (rows[mine[tells]], fields["address_field"][tells]))
+            packet_fields.traps = merged(packet_fields.traps, (rows[mine[tells]], fields["address_field"][tells]))
             if "tval" in fields:
-                found.returns = merged(found.returns, (rows[mine[~tells]], fields["address_field"][~tells]))
+                packet_fields.returns = merged(packet_fields.returns, (rows[mine[~tells]], fields["address_field"][~tells]))

@@ -158,8 +158,8 @@ class Code:
         self._decoder: Any = capstone.Cs(capstone.CS_ARCH_RISCV, width | capstone.CS_MODE_RISCVC)
         self._decoder.detail = True
         # By number, since capstone's names depend on the operands: jalr may be ret, jr or jalr.
-        wanted = (*_BRANCHES, *_JUMPS, *_REGISTER_JUMPS, *_SYSTEM_CALLS, *_TRAP_RETURNS, *_UPPER, *_NONE)
-        self._names = {getattr(riscv, f"RISCV_INS_{name}", -1): name for name in wanted}
+        names = (*_BRANCHES, *_JUMPS, *_REGISTER_JUMPS, *_SYSTEM_CALLS, *_TRAP_RETURNS, *_UPPER, *_NONE)
+        self._names = {getattr(riscv, f"RISCV_INS_{name}", -1): name for name in names}
         self._immediate = capstone.CS_OP_IMM
         self._blocks: dict[int, Block] = {}
         self._held = 0  # their instructions
@@ -174,14 +174,14 @@ class Code:
         WalkError
             The program has no code there, or the address does not hold an instruction.
         """
-        found = self._blocks.get(start) or self._shared(start)
-        if found is None:
+        block = self._blocks.get(start) or self._shared(start)
+        if block is None:
             if self._held >= _MOST_HELD:
                 self._blocks.clear()
                 self._held = 0
-            found = self._blocks[start] = self._make(start)
-            self._held += len(found.addresses)
-        return found
+            block = self._blocks[start] = self._make(start)
+            self._held += len(block.addresses)
+        return block
 
     def _shared(self, start: int) -> Block | None:
         """Return a block that is a part of the long one at the beginning of its page of code; None where there is no such block.
@@ -194,14 +194,14 @@ class Code:
         first = bisect_left(longer.addresses, start)
         if first + 1 >= len(longer.addresses) or longer.addresses[first] != start:
             return None
-        found = replace(longer, start=start, addresses=longer.addresses[first:])
-        if found.exit != Exit.ON or len(found.addresses) >= _LONG:
-            return found
+        part = replace(longer, start=start, addresses=longer.addresses[first:])
+        if part.exit != Exit.ON or len(part.addresses) >= _LONG:
+            return part
         try:
-            rest = self.block(found.end)
+            rest = self.block(part.end)
         except WalkError:
-            return found
-        return replace(rest, start=start, addresses=(*found.addresses, *rest.addresses)) if len(rest.addresses) > 1 else None
+            return part
+        return replace(rest, start=start, addresses=(*part.addresses, *rest.addresses)) if len(rest.addresses) > 1 else None
 
     def _make(self, start: int) -> Block:
         addresses: list[int] = []
@@ -267,10 +267,10 @@ class Code:
                 if page[at] and not here & 1:
                     yield _PLAIN[page[at]]
                 else:
-                    found = self._decode(data[used : used + size], here)
-                    if not found.name and found.size in _PLAIN and not here & 1:
-                        page[at] = found.size
-                    yield found
+                    instruction = self._decode(data[used : used + size], here)
+                    if not instruction.name and instruction.size in _PLAIN and not here & 1:
+                        page[at] = instruction.size
+                    yield instruction
                 used += size
             if not used:
                 return
@@ -285,13 +285,13 @@ class Code:
             if "zcmt" in self.program.extensions and number & 0xFC03 == 0xA002:  # cm.jt, cm.jalt: by the number of the entry
                 calls = number >> 2 & 0xFF >= _FIRST_CALL
                 return _Instruction("C_JALR" if calls else "C_JR", 2, 0, _RA if calls else 0, _NO_LINK)
-        found = next(self._decoder.disasm(data, address, 1), None)
-        if found is None:
+        instruction = next(self._decoder.disasm(data, address, 1), None)
+        if instruction is None:
             # Vendors' own instructions are taken for ones that do not jump; 0 and all ones are illegal by definition.
             illegal = number in (0, (1 << 8 * len(data)) - 1)
             return _Instruction("UNIMP" if illegal else _UNKNOWN_RETURNS.get(number, ""), len(data))
-        name = self._names.get(found.id, "")
-        immediate = next((each.imm for each in found.operands if each.type == self._immediate), 0) if name else 0
+        name = self._names.get(instruction.id, "")
+        immediate = next((each.imm for each in instruction.operands if each.type == self._immediate), 0) if name else 0
         kept, by = number >> 7 & 31, 0
         if name == "JALR":
             # capstone leaves default operands out.

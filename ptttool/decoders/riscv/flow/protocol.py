@@ -135,7 +135,7 @@ class RiscvFlow(PacketDecoder):
 
         formats, subformats = field_of("format").astype(np.int64), field_of("subformat").tolist()
         formats[elements.flags[last] & np.uint32(Flags.RESERVED) != 0] = _NOTHING
-        addresses, known = (each[last] for each in elements.column("address"))
+        addresses, valid = (each[last] for each in elements.column("address"))
         if self._narrow:
             addresses = self._widened(addresses)
         counts = np.where(formats == _BRANCHES, field_of("branches"), 0)
@@ -143,13 +143,13 @@ class RiscvFlow(PacketDecoder):
         goals = np.where(field_of("is_updiscon"), Goal.DISCONTINUED, Goal.REPORTED)
         goals = np.where(full, Goal.LAST_BRANCH, np.where(field_of("is_notify"), Goal.NOTIFIED, goals))
         # Without an address, it is unknown what was executed.
-        formats[((formats == _BRANCHES) | (formats == _ADDRESS)) & ~known & ~full] = _NOTHING
+        formats[((formats == _BRANCHES) | (formats == _ADDRESS)) & ~valid & ~full] = _NOTHING
         # Bits without a branch do not matter.
         reported = np.where(full, _FULL_MAP, counts).astype(np.uint64)
         outcomes = (np.where(formats == _BRANCHES, field_of("branch_map"), 0) & ((np.uint64(1) << reported) - np.uint64(1))).tolist()
         # A loop takes many ranges from few bytes, but each of its rounds is a reported branch. What only jumps reports nothing.
         more = np.minimum(MAX_RANGES_RATIO * sizes, MAX_RANGES_BRANCH * (reported.astype(np.int64) + 1)).tolist()
-        counts, addresses = reported.tolist(), np.where(known, addresses, 0).tolist()
+        counts, addresses = reported.tolist(), np.where(valid, addresses, 0).tolist()
         traps = {}
         if (formats == _SYNC).any():
             names = ("branch", "privilege", "thaddr", "interrupt", "qual_status", "ioptions")
@@ -158,30 +158,30 @@ class RiscvFlow(PacketDecoder):
             traps["privilege_before"] = field_of("privilege", last - 1).tolist()
         for packet, (form, goal) in enumerate(zip(formats.tolist(), goals.tolist(), strict=True)):
             left = min(left + more[packet], MAX_RANGES_SAVED)
-            found = len(report.ranges)
+            ranges_before = len(report.ranges)
             if left < 0:
                 hart.lose(packet, Problem.OVER_BUDGET, report)
             if form in (_BRANCHES, _ADDRESS):
                 hart.go(packet, addresses[packet], goal, counts[packet], outcomes[packet], report)
             elif form == _SYNC:
-                self._sync(packet, subformats[packet], addresses[packet] if known[packet] else None, traps, report)
+                self._sync(packet, subformats[packet], addresses[packet] if valid[packet] else None, traps, report)
             elif form == _OPTIONAL:
                 hart.lose(packet, Problem.BRANCH_PREDICTION if subformats[packet] == 0 else Problem.JUMP_TARGET_CACHE, report)
             else:
                 hart.lose(packet, Problem.BAD_PACKET, report)
-            left -= len(report.ranges) - found
+            left -= len(report.ranges) - ranges_before
         self._left = left
 
     def _widened(self, addresses: Array) -> Array:
         """Return addresses with the program's bits: an address without code may be a sign-extended one, such as a kernel's."""
         program = self._code.program
-        found, which = np.unique(addresses, return_inverse=True)
+        distinct, which = np.unique(addresses, return_inverse=True)
         high = np.uint64(program.mask & ~((1 << self._narrow) - 1))
-        for position in np.flatnonzero(found >> np.uint64(self._narrow - 1) & np.uint64(1)).tolist():
-            other = found[position] | high
-            if not program.read(int(found[position]), 1) and program.read(int(other), 1):
-                found[position] = other
-        widened: Array = found[which]
+        for position in np.flatnonzero(distinct >> np.uint64(self._narrow - 1) & np.uint64(1)).tolist():
+            other = distinct[position] | high
+            if not program.read(int(distinct[position]), 1) and program.read(int(other), 1):
+                distinct[position] = other
+        widened: Array = distinct[which]
         return widened
 
     def _sync(self, packet: int, subformat: int, address: int | None, fields: Mapping[str, list[int]], report: Report) -> None:
@@ -248,9 +248,9 @@ class FlowSettings(EtraceSettings):
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
         """Return the parameters, the program first."""
-        found = super().parameters()
-        first = tuple(each for each in found if each.name in ("elf", "sijump"))
-        return (*first, *(each for each in found if each not in first))
+        parameters = super().parameters()
+        first = tuple(each for each in parameters if each.name in ("elf", "sijump"))
+        return (*first, *(each for each in parameters if each not in first))
 
 
 @register
@@ -282,8 +282,8 @@ class FlowProtocol(PacketProtocol[FlowSettings]):
         """Yield why the program could not be followed."""
         yield from misfits(elements, settings)
         if "problem" in elements.parts:
-            problems, known = elements.column("problem", DType.ENUM)
-            for problem in problems[known].tolist():
+            problems, valid = elements.column("problem", DType.ENUM)
+            for problem in problems[valid].tolist():
                 yield REMARKS[Problem(PROBLEMS[problem])]
         rows = np.flatnonzero(elements.kind == ADDR_NACC)
         if len(rows):

@@ -74,12 +74,12 @@ class FlowWalk:
         Whether packets leave out the targets of jumps that the instruction before tells.
     ranges : Ranges
         All ranges of the program so far.
-    found : list of int
+    numbers : list of int
         The numbers of the ranges that are executed are added to it.
     """
 
     __slots__ = (
-        "_address", "_block", "_branches", "_code", "_first", "_found", "_goal", "_inferred", "_opened", "_outcomes", "_pc",
+        "_address", "_block", "_branches", "_code", "_first", "_goal", "_inferred", "_numbers", "_opened", "_outcomes", "_pc",
         "_ranges", "_sequential", "_straight", "_to_branch",
     )  # fmt: skip
 
@@ -92,10 +92,10 @@ class FlowWalk:
         *,
         sequential: bool,
         ranges: Ranges,
-        found: list[int],
+        numbers: list[int],
     ) -> None:
         self._code, self._address, self._goal = code, address, goal
-        self._sequential, self._ranges, self._found = sequential, ranges, found
+        self._sequential, self._ranges, self._numbers = sequential, ranges, numbers
         self._to_branch = goal == Goal.LAST_BRANCH
         self._block = code.block(start.block)
         self._opened, self._pc = start.open, start.pc
@@ -151,9 +151,9 @@ class FlowWalk:
             target = block.target if taken else block.end
         if self._straight > _MOST_INSTRUCTIONS:
             raise WalkError(Problem.ENDLESS_LOOP)
-        if len(self._found) >= MAX_RANGES_FREE:
+        if len(self._numbers) >= MAX_RANGES_FREE:
             raise WalkError(Problem.OVER_BUDGET)
-        self._found.append(self._ranges.whole(block, self._opened, taken=taken))
+        self._numbers.append(self._ranges.whole(block, self._opened, taken=taken))
         self._pc = self._opened = target
         self._block = self._code.block(target)
         return discontinued

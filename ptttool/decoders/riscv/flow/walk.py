@@ -92,30 +92,30 @@ class Walker:
             How many branches the packet reports, and their outcomes; for a synchronisation, the outcome of the branch at its address.
         """
         key = (position, address, goal, branches, outcomes)
-        found = self._known.get(key)
-        if found is None:
-            found = self._synchronise(*key) if goal in (Goal.SYNCHRONISED, Goal.MOVED) else self._go(*key)
+        walk = self._known.get(key)
+        if walk is None:
+            walk = self._synchronise(*key) if goal in (Goal.SYNCHRONISED, Goal.MOVED) else self._go(*key)
             if len(self._known) >= _MOST_WALKS or self._kept >= _MOST_RANGES:
                 self._known.clear()
                 self._kept = 0
-            self._known[key] = found
-            self._kept += len(found.ranges)
-        return found
+            self._known[key] = walk
+            self._kept += len(walk.ranges)
+        return walk
 
     def _synchronise(self, position: Position, address: int, goal: int, _: int, outcome: int) -> Executed:
         """Go to a synchronisation; all that was executed before its address is in ranges then."""
         here = self.begin(address, outcome).end
         branches, outcomes = (0, 0) if here is None else (here.branches, here.outcomes)
-        found = self._go(position._replace(inferred=False), address, goal, branches, outcomes)
-        if found.end is None:
-            return found
-        return Executed((*found.ranges, *self._before(found.end)), found.end._replace(open=found.end.pc))
+        walk = self._go(position._replace(inferred=False), address, goal, branches, outcomes)
+        if walk.end is None:
+            return walk
+        return Executed((*walk.ranges, *self._before(walk.end)), walk.end._replace(open=walk.end.pc))
 
     def _go(self, position: Position, address: int, goal: int, branches: int, outcomes: int) -> Executed:
         ranges: list[int] = []
         start = position._replace(branches=position.branches + branches, outcomes=position.outcomes | outcomes << position.branches)
         try:
-            end = FlowWalk(self.code, start, address, goal, sequential=self._sequential, ranges=self.ranges, found=ranges).run()
+            end = FlowWalk(self.code, start, address, goal, sequential=self._sequential, ranges=self.ranges, numbers=ranges).run()
             return Executed(tuple(ranges), end)
         except WalkError as error:
             return Executed(tuple(ranges) if error.problem in PROGRAM_ENDS else (), None, error.problem, error.missing)
@@ -148,8 +148,8 @@ class Walker:
     def is_discontinuity(self, position: Position) -> bool:
         """Whether the program does not say where the last instruction goes; a system call always traps."""
         block = self.code.block(position.block)
-        known = self._sequential and block.sequential is not None
-        return block.exit == Exit.DISCONTINUITY and position.pc == block.last and not known and not block.system_call
+        sequential = self._sequential and block.sequential is not None
+        return block.exit == Exit.DISCONTINUITY and position.pc == block.last and not sequential and not block.system_call
 
     def _before(self, position: Position) -> tuple[int, ...]:
         """Return the range of what is in no range yet, without the last instruction."""
