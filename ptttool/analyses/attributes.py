@@ -170,8 +170,8 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
         """Add TLPs."""
         if not batch.size:
             return
-        known = batch.values("requester").mask(batch.size)
-        count = batch.size if known is None else int(np.count_nonzero(known))
+        mask = batch.values("requester").mask(batch.size)
+        count = batch.size if mask is None else int(np.count_nonzero(mask))
         self._undecodable += batch.size - count
         for held, name in (("8dw", "tc"), ("so", "so")):
             self._held[held] |= batch.values(name).array is not None
@@ -184,7 +184,7 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
                 array = array >> 24 == PASID_PREFIX
             if array.any():
                 keys |= (array & _MASKS[name]).astype(np.uint64) << np.uint64(shift)
-        rows = np.arange(batch.size) if known is None else np.flatnonzero(known)
+        rows = np.arange(batch.size) if mask is None else np.flatnonzero(mask)
         keys, counts, first = summed((np.add, np.minimum), keys[rows], None, rows)
         numbers = batch.values("index").filled(batch.size)[first]
         order = first.argsort()
@@ -192,11 +192,11 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
 
     def _add(self, sums: Iterable[tuple[int, int, int]]) -> None:
         for key, count, index in sums:
-            found = self._sums.get(key)
-            if found is None and len(self._sums) >= MAX_ATTRIBUTE_SUMS:
+            pair = self._sums.get(key)
+            if pair is None and len(self._sums) >= MAX_ATTRIBUTE_SUMS:
                 self._left_out += count
             else:
-                before, first = found or (0, index)
+                before, first = pair or (0, index)
                 self._sums[key] = before + count, min(first, index)
 
     def merge(self, later: AttributesAnalysis) -> None:
@@ -248,8 +248,8 @@ def _field(key: int, name: str) -> int:
 
 def _attributes(key: int) -> list[str]:
     """Return the names of the attributes that a key stands for."""
-    found = [name for name, (_, _, field, bits, value) in _ATTRIBUTES.items() if _field(key, field) & bits == value]
-    return [*found, "tc"] if _field(key, "tc") else found
+    names = [name for name, (_, _, field, bits, value) in _ATTRIBUTES.items() if _field(key, field) & bits == value]
+    return [*names, "tc"] if _field(key, "tc") else names
 
 
 ANALYSES.add("attributes", AttributesAnalysis)

@@ -56,10 +56,10 @@ class Distribution:
 
     def quantile(self, share: float) -> int | None:
         """Return the value below or at which a share of the values is, as :func:`percentile` does; None without values."""
-        found = percentile(np.arange(len(self._counts)), self._counts, share)
-        if found is None or self.smallest is None or self.largest is None:
+        value = percentile(np.arange(len(self._counts)), self._counts, share)
+        if value is None or self.smallest is None or self.largest is None:
             return None
-        return min(max(found, self.smallest), self.largest)
+        return min(max(value, self.smallest), self.largest)
 
     def bins(self) -> tuple[list[int], list[int]]:
         """Return edges and counts of the bins from the smallest to the largest value; there is one edge more."""

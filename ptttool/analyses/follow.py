@@ -201,8 +201,8 @@ class FollowAnalysis(MatchingAnalysis[Matched]):
     def add(self, ended: Transactions) -> None:
         """Look at requests that have ended."""
         requester, tag = self._key
-        wanted = (ended.request <= self._index) & (ended.last >= self._index) & (ended.requester == requester) & (ended.tag == tag)
-        rows = np.flatnonzero(wanted)
+        mask = (ended.request <= self._index) & (ended.last >= self._index) & (ended.requester == requester) & (ended.tag == tag)
+        rows = np.flatnonzero(mask)
         self._found = ended.take(rows[-1:]) if len(rows) else self._found
 
     def merge_sums(self, later: FollowAnalysis) -> None:

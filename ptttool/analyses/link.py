@@ -45,10 +45,10 @@ def rate_of(link: Link | None) -> float | None:
     link : Link or None
         The link as it is set now.
     """
-    found = None if link is None or link.speed is None else _SPEED.match(link.speed)
-    if found is None or link is None or link.width is None:
+    match = None if link is None or link.speed is None else _SPEED.match(link.speed)
+    if match is None or link is None or link.width is None:
         return None
-    speed = float(found[1])
+    speed = float(match[1])
     if not (0 < speed <= _FASTEST and 0 < link.width <= _WIDEST):
         return None
     share = next(share for fastest, share in _ENCODINGS if speed <= fastest)

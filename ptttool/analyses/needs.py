@@ -197,6 +197,6 @@ def captured(contents: Contents, columns: Iterable[str] = (), machine: Machine |
     )
 
 
-def _missing(traced: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:
+def _missing(traced: tuple[str, ...], needs: tuple[str, ...]) -> list[str]:
     """Return the wanted groups that are not traced; ``CPL`` is any group of completions."""
-    return [each for each in wanted if not any(group == each or group.split()[0] == each for group in traced)]
+    return [each for each in needs if not any(group == each or group.split()[0] == each for group in traced)]

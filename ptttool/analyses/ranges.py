@@ -101,11 +101,11 @@ class RangeSums:
         if self.level:
             codes = codes & np.uint64(self._kept)
         shift, bits = np.uint64(self._bits), np.uint64(int(codes.max()).bit_length())
-        ranges, known = addresses.astype(np.uint64, copy=False) >> shift, None
+        ranges, distinct = addresses.astype(np.uint64, copy=False) >> shift, None
         if int(ranges.max()).bit_length() + int(bits) > _KEY_BITS:
-            known, ranges = np.unique(ranges, return_inverse=True)
+            distinct, ranges = np.unique(ranges, return_inverse=True)
         keys, *sums = summed(_HOW, ranges.astype(np.uint64, copy=False) << bits | codes, requests, sizes, indexes)
-        ranges = keys >> bits if known is None else known.take(keys >> bits)
+        ranges = keys >> bits if distinct is None else distinct.take(keys >> bits)
         return ranges << shift, keys & ~(~np.uint64(0) << bits), *sums  # type: ignore[return-value]
 
     def _find_level(self, addresses: Array, codes: Array) -> None:

@@ -33,9 +33,9 @@ def sentence_on_writes() -> str:
 def sentence_on_unknown(unknown: int, records: int, buses: Sequence[str] = ()) -> str:
     """Return the share of TLPs of unknown direction, and what would tell it; ``buses``: those that requesters are on."""
     more = ", …" if len(buses) > _MOST_NAMED else ""
-    seen = f"; requesters are on bus {', '.join(buses[:_MOST_NAMED])}{more}" if buses else ""
+    hint = f"; requesters are on bus {', '.join(buses[:_MOST_NAMED])}{more}" if buses else ""
     share = f"{unknown:,} TLPs ({100 * unknown / records:.1f} %)"
-    return f"the direction of {share} is unknown: --downstream BUSES says which buses are behind the traced root ports{seen}"
+    return f"the direction of {share} is unknown: --downstream BUSES says which buses are behind the traced root ports{hint}"
 
 
 def sentences_on_writes(written: Mapping[int, int], machine: Machine | None) -> list[str]:
@@ -54,12 +54,12 @@ def sentences_on_writes(written: Mapping[int, int], machine: Machine | None) -> 
         if size:
             function = functions.get(requester)
             by_role.setdefault(_role_of(function), []).append((-size, "" if function is None else _name(function)))
-    found = []
+    sentences = []
     for role, named in by_role.items():
         names = [name for _, name in sorted(named)]
         more = ["others"] if len(names) > _MOST_NAMED else []
-        found.append(_SENTENCES[role].format(names=in_words(names[:_MOST_NAMED] + more)))
-    return found
+        sentences.append(_SENTENCES[role].format(names=in_words(names[:_MOST_NAMED] + more)))
+    return sentences
 
 
 def _role_of(function: PciFunction | None) -> int | None:

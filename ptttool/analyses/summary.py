@@ -267,12 +267,12 @@ class Summary(Analysis[TlpSummary]):
 
 
 def _sum(parts: Iterable[Sums | FlowSums]) -> Sums:
-    found = [0, 0, 0]
+    sums = [0, 0, 0]
     for part in parts:
-        found[0] += part.records
-        found[1] += part.payload_bytes
-        found[2] += part.requested_bytes
-    return Sums(*found)
+        sums[0] += part.records
+        sums[1] += part.payload_bytes
+        sums[2] += part.requested_bytes
+    return Sums(*sums)
 
 
 def _order(direction: str | None, kind: str) -> tuple[int, int]:
@@ -291,7 +291,7 @@ def _by_requester(cells: Iterable[Cell]) -> tuple[list[RequesterSums], int]:
     for (requester, tlp_class, direction), each in sums.items():
         if requester in parts:
             parts[requester].append((tlp_class, direction, Sums(*each)))
-    found = []
+    rows = []
     for requester in listed:
         here = parts[requester]
         written = sum(each.payload_bytes for tlp_class, direction, each in here if tlp_class == "P" and direction != "outbound")
@@ -299,8 +299,8 @@ def _by_requester(cells: Iterable[Cell]) -> tuple[list[RequesterSums], int]:
         classes = {name: _sum(each for tlp_class, _, each in here if tlp_class == name) for name in CLASSES}
         directions = {name: _sum(each for _, direction, each in here if direction == name) for name in DIRECTIONS}
         amounts = (total.records, total.payload_bytes, total.requested_bytes, written)
-        found.append(RequesterSums(format_id(requester), *amounts, classes, directions))
-    return found, len(counts) - len(listed)
+        rows.append(RequesterSums(format_id(requester), *amounts, classes, directions))
+    return rows, len(counts) - len(listed)
 
 
 ANALYSES.add("summary", Summary)

@@ -58,18 +58,18 @@ def summed(how: tuple[np.ufunc | None, ...], keys: Array, *columns: Array | None
     order = order_of(keys)
     keys = keys.take(order)
     starts = starts_of(keys)
-    found, values = [keys.take(starts)], keys
+    results, values = [keys.take(starts)], keys
     for one, column in zip(how, columns, strict=True):
         if column is None:
-            found.append(np.diff(starts, append=len(keys)))
+            results.append(np.diff(starts, append=len(keys)))
             continue
         before, values = values, column.take(order, axis=0)
         if one is FIRST:
-            is_extreme = before == found[-1].repeat(np.diff(starts, append=len(keys)), axis=0)
-            found.append(np.minimum.reduceat(np.where(is_extreme, values, NO_ROW), starts))
+            is_extreme = before == results[-1].repeat(np.diff(starts, append=len(keys)), axis=0)
+            results.append(np.minimum.reduceat(np.where(is_extreme, values, NO_ROW), starts))
         else:
-            found.append(one.reduceat(values, starts, dtype=np.int64 if one is np.add else None))
-    return tuple(found)
+            results.append(one.reduceat(values, starts, dtype=np.int64 if one is np.add else None))
+    return tuple(results)
 
 
 class SumTable:

@@ -46,12 +46,12 @@ COLUMNS = ("kind", "requester", "length_dw", "disabled_bytes", "own_direction")
 def _bytes_of_a_dw() -> tuple[Array64, Array64]:
     """Return how many bytes a kind carries, and how many it asks for, for each DW of its Length: shapes (32,)."""
     carried, asked = np.zeros(_ROW, dtype=np.int64), np.zeros(_ROW, dtype=np.int64)
-    for known in TYPES.values():
-        kind = KINDS.index(known.kind)
-        carried[kind] = 4 if known.has_data else 0
-        if known.family == "atomic":
-            asked[kind] = 2 if known.kind == "CAS" else 4
-        elif known.tlp_class == "NP" and not known.has_data:
+    for tlp_type in TYPES.values():
+        kind = KINDS.index(tlp_type.kind)
+        carried[kind] = 4 if tlp_type.has_data else 0
+        if tlp_type.family == "atomic":
+            asked[kind] = 2 if tlp_type.kind == "CAS" else 4
+        elif tlp_type.tlp_class == "NP" and not tlp_type.has_data:
             asked[kind] = 4
     return carried, asked
 
@@ -60,7 +60,7 @@ _CARRIED, _ASKED = _bytes_of_a_dw()
 _IS_READ = (_ASKED > 0) & (_CARRIED == 0)
 
 
-CLASS_OF: dict[str, str | None] = {"Unknown": None, **{known.kind: known.tlp_class for known in TYPES.values()}}
+CLASS_OF: dict[str, str | None] = {"Unknown": None, **{tlp_type.kind: tlp_type.tlp_class for tlp_type in TYPES.values()}}
 """The class of each kind."""
 
 
@@ -106,13 +106,13 @@ def _keys(requesters: Array, codes: Array) -> Array:
 
 def _of(table: SumTable, keys: Keys, what: int = 0) -> Array64:
     """Return number and sum of each key: shape (2, n)."""
-    known, *sums = table.rows()
-    if not len(known):
+    own_keys, *sums = table.rows()
+    if not len(own_keys):
         return np.zeros((2, len(keys)), dtype=np.int64)
     keys = keys | np.uint32(what << _KEY_BITS)
-    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    found: Array64 = np.stack([each[at] for each in sums]) * (known[at] == keys)
-    return found
+    at = np.minimum(np.searchsorted(own_keys, keys), len(own_keys) - 1)
+    key_sums: Array64 = np.stack([each[at] for each in sums]) * (own_keys[at] == keys)
+    return key_sums
 
 
 def _of_direction(table: SumTable, keys: Keys, direction: int, implied: Array) -> Array64:
@@ -149,8 +149,8 @@ class Tally:
 
     def _keys(self) -> Iterator[Keys]:
         """Yield all keys, ascending, some at a time."""
-        known = [table.rows()[0] for table in self._tables.values()]
-        keys = known[0] if len(known) == 1 else np.unique(np.concatenate(known)) if known else np.empty(0, dtype=np.uint32)
+        key_sets = [table.rows()[0] for table in self._tables.values()]
+        keys = key_sets[0] if len(key_sets) == 1 else np.unique(np.concatenate(key_sets)) if key_sets else np.empty(0, dtype=np.uint32)
         keys = keys[: np.searchsorted(keys, 1 << _KEY_BITS)].astype(np.uint32, copy=False)
         for start in range(0, len(keys), _CHUNK):
             yield keys[start : start + _CHUNK]
@@ -181,11 +181,11 @@ class Tally:
             values = batch.values(name) if name in batch.columns else ABSENT
             if values.array is None or values.rows is None or not len(values.rows):
                 continue
-            rows, found = values.rows, np.asarray(values.array)
+            rows, numbers = values.rows, np.asarray(values.array)
             keys, what = _keys(ids[rows], codes[rows]), np.full(len(rows), _DISABLED)
             if name == "own_direction":
-                what, found = _APART + found.astype(np.intp), dws[rows] if len(dws) else np.zeros(len(rows), dtype=np.uint16)
-            sums.add(*summed(_HOW, keys | what.astype(np.uint32) << np.uint32(_KEY_BITS), None, found))
+                what, numbers = _APART + numbers.astype(np.intp), dws[rows] if len(dws) else np.zeros(len(rows), dtype=np.uint16)
+            sums.add(*summed(_HOW, keys | what.astype(np.uint32) << np.uint32(_KEY_BITS), None, numbers))
         if "completer" in batch.columns:
             self._add_completers(requesters, batch.values("completer"))
 
@@ -193,10 +193,10 @@ class Tally:
         self.completers = Counter() if self.completers is None else self.completers
         if completers.array is None or requesters.array is None:
             return
-        wanted: Any = completers.array != requesters.array
+        differs: Any = completers.array != requesters.array
         if completers.valid is not None:
-            wanted &= completers.valid
-        counts = np.bincount(np.asarray(completers.array)[wanted])
+            differs &= completers.valid
+        counts = np.bincount(np.asarray(completers.array)[differs])
         self.completers.update({each: int(counts[each]) for each in np.flatnonzero(counts).tolist()})
 
     def merge(self, other: Tally) -> None:
@@ -229,13 +229,13 @@ class Tally:
 
 def added(cells: Iterable[Cell], key: Callable[[Cell], K]) -> dict[K, list[int]]:
     """Return number of TLPs, bytes of data, and bytes that are asked for, of the cells with each key."""
-    found: dict[K, list[int]] = {}
+    cell_sums: dict[K, list[int]] = {}
     for cell in cells:
-        sums = found.setdefault(key(cell), [0, 0, 0])
+        sums = cell_sums.setdefault(key(cell), [0, 0, 0])
         sums[0] += cell.records
         sums[1] += cell.payload
         sums[2] += cell.asked
-    return found
+    return cell_sums
 
 
 def _requester_of(key: int) -> int | None:

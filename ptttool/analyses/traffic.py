@@ -167,10 +167,10 @@ class TrafficAnalysis(Analysis[Traffic]):
         """Return the sums: the requesters with most bytes first."""
         cells = self.tally.cells()
         total = _amount(cells)
-        known = [cell for cell in cells if cell.direction is not None]
-        directions = {name: _amount([cell for cell in known if cell.direction == name]) for name in DIRECTIONS}
-        rows, more, left_out = _rows(known, total)
-        return Traffic(total, directions, total.tlps - _amount(known).tlps, rows, more, left_out, list(_notes(known, context)))
+        directed = [cell for cell in cells if cell.direction is not None]
+        directions = {name: _amount([cell for cell in directed if cell.direction == name]) for name in DIRECTIONS}
+        rows, more, left_out = _rows(directed, total)
+        return Traffic(total, directions, total.tlps - _amount(directed).tlps, rows, more, left_out, list(_notes(directed, context)))
 
 
 def _amount(cells: list[Sums]) -> Amount:
@@ -191,13 +191,13 @@ def _rows(cells: list[Sums], total: Amount) -> tuple[list[TrafficRow], int, dict
     others = added((cell for cell in cells if cell.requester not in places), lambda cell: (str(cell.direction), cell.kind))
     for (name, kind), sums in others.items():
         left_out.setdefault(name, {})[kind] = Amount(*sums)
-    found = []
+    rows = []
     listed = (cell for cell in cells if cell.requester in places)
     ordered = sorted(listed, key=lambda cell: (places[_key(cell)[0]], _key(cell), KINDS.index(cell.kind)))
     for (requester, direction, tlp_class), group in groupby(ordered, key=_key):
         parts = list(group)
         amount = _amount(parts)
-        found.append(
+        rows.append(
             TrafficRow(
                 requester=format_id(requester),
                 direction=DIRECTIONS[direction],
@@ -210,7 +210,7 @@ def _rows(cells: list[Sums], total: Amount) -> tuple[list[TrafficRow], int, dict
                 kinds={cell.kind: _amount([cell]) for cell in parts},
             )
         )
-    return found, len(moved) - len(most), left_out
+    return rows, len(moved) - len(most), left_out
 
 
 def _notes(cells: list[Sums], context: AnalysisContext) -> Iterator[Diagnostic]:

@@ -139,11 +139,11 @@ class Addresses(TlpAnalysis[AddressMap]):
         if not self.known:
             return np.zeros(len(addresses), dtype=np.intp)
         memory, io = tables_of(self.known)
-        found = memory.find(addresses)
+        regions = memory.find(addresses)
         of_io = np.flatnonzero(operations >= IO_READ)
         if len(of_io):
-            found[of_io] = io.find(addresses.take(of_io))
-        return found
+            regions[of_io] = io.find(addresses.take(of_io))
+        return regions
 
     def _add_regions(self, regions: Array, flows: Array, sizes: Array, indexes: Array) -> None:
         codes = (regions << FLOW_BITS) | flows
@@ -313,10 +313,10 @@ def _interrupts(sums: Addresses) -> Interrupts:
     regions = _at(sums, addresses[small])
     is_doorbell = np.array([region is not None and region.kind is RegionKind.DOORBELL for region in regions], dtype=np.bool_)
     if is_doorbell.any():
-        found, found_by = small[is_doorbell], FoundBy.DOORBELL
+        interrupts, found_by = small[is_doorbell], FoundBy.DOORBELL
     else:
         may_be = np.array([region is None or region.kind is RegionKind.WINDOW for region in regions], dtype=np.bool_)
-        found, found_by = _by_pattern(sums, addresses, requests, small, small[may_be]), FoundBy.PATTERN
+        interrupts, found_by = _by_pattern(sums, addresses, requests, small, small[may_be]), FoundBy.PATTERN
     rows = [
         InterruptSums(
             hex(int(addresses[row])),
@@ -324,7 +324,7 @@ def _interrupts(sums: Addresses) -> Interrupts:
             int(requests[row]),
             int(indexes[row]),
         )
-        for row in found.tolist()
+        for row in interrupts.tolist()
     ]
     rows.sort(key=lambda one: (-one.writes, one.index, one.requester or ""))
     listed = rows[:MAX_LISTED]
@@ -347,10 +347,10 @@ def _by_pattern(sums: Addresses, addresses: Array, requests: Array, small: Array
 
 def _doorbells(sums: Addresses) -> Doorbells:
     addresses, codes, requests, _, indexes = sums.targets.rows()
-    found = np.flatnonzero(codes & np.uint64(FLOWS - 1) == _OUTBOUND_WRITE)
+    writes_at = np.flatnonzero(codes & np.uint64(FLOWS - 1) == _OUTBOUND_WRITE)
     # Several requesters may write one register. Its address is a multiple of 4: in the lowest bit is whether writes have 8 bytes.
-    is_large = (codes[found] & np.uint64(_FOUR_BYTES) == 0).astype(np.uint64)
-    registers, writes, first = summed((np.add, np.minimum), addresses[found] | is_large, requests[found], indexes[found])
+    is_large = (codes[writes_at] & np.uint64(_FOUR_BYTES) == 0).astype(np.uint64)
+    registers, writes, first = summed((np.add, np.minimum), addresses[writes_at] | is_large, requests[writes_at], indexes[writes_at])
     most = np.lexsort((registers, -writes))[:MAX_LISTED]
     listed, sizes = registers[most] & ~np.uint64(1), 4 + 4 * (registers[most] & np.uint64(1))
     rows = [

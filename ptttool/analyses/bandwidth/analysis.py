@@ -90,16 +90,16 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         link = None if ports is None else rate_of_ports(ports)
         flow = partial(flow_of, ticks=time.elapsed_ticks, tick_ns=time.tick_ns, link=link)
         sums = self._line.sums.sum(axis=0).reshape(3, CELLS)
-        known = sums[:, :UNKNOWN].reshape(3, len(DIRECTIONS), len(CLASSES))
+        by_direction = sums[:, :UNKNOWN].reshape(3, len(DIRECTIONS), len(CLASSES))
         total = flow(None, None, sums.sum(axis=1))
         intervals = self._line.intervals(by_rows=time.elapsed_ticks is None)
-        directions = [flow(name, None, known[:, code].sum(axis=1)) for code, name in enumerate(DIRECTIONS)]
+        directions = [flow(name, None, by_direction[:, code].sum(axis=1)) for code, name in enumerate(DIRECTIONS)]
         return Bandwidth(
             time=time,
             total=total,
             directions=directions,
             flows=[
-                flow(name, tlp_class, known[:, code, number])
+                flow(name, tlp_class, by_direction[:, code, number])
                 for code, name in enumerate(DIRECTIONS)
                 for number, tlp_class in enumerate(CLASSES)
             ],

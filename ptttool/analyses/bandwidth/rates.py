@@ -59,7 +59,7 @@ def _by_direction(intervals: Intervals) -> Sums:
 
 def bursts_of(intervals: Intervals, time: TimeFacts, link: LinkRate | None) -> dict[str, Burst]:
     """Return the busiest interval of each direction with data; none where nothing is known of time."""
-    found = {}
+    bursts = {}
     sums = _by_direction(intervals)
     for code, name in enumerate(DIRECTIONS):
         wire = sums[:, 2, code]
@@ -70,8 +70,8 @@ def bursts_of(intervals: Intervals, time: TimeFacts, link: LinkRate | None) -> d
         times = None
         if time.elapsed_ticks and flow.wire_per_tick is not None:
             times = flow.wire_per_tick / (float(wire.sum()) / time.elapsed_ticks)
-        found[name] = Burst(int(intervals.begins[at]), int(intervals.rows[at]), flow, times)
-    return found
+        bursts[name] = Burst(int(intervals.begins[at]), int(intervals.rows[at]), flow, times)
+    return bursts
 
 
 def line_of(intervals: Intervals) -> BandwidthLine:

@@ -88,8 +88,8 @@ class BlockAnalysis(TlpAnalysis[BlockSums]):
         size = len(grid.sums) * CELLS
 
         def add(column: int, rows: Any = slice(None), weights: Array | None = None) -> None:
-            found = np.bincount(places[rows], weights=weights, minlength=size).astype(np.int64)
-            grid.sums[:, column : column + CELLS] += found.reshape(-1, CELLS)
+            counts = np.bincount(places[rows], weights=weights, minlength=size).astype(np.int64)
+            grid.sums[:, column : column + CELLS] += counts.reshape(-1, CELLS)
 
         add(TLPS)
         for count, total, name in ((WITH_DATA, DATA, "payload_bytes"), (ASKING, ASKED, "requested_bytes")):

@@ -246,8 +246,8 @@ class Measurements(NamedTuple):
     @property
     def totals(self) -> list[int]:
         """The sums over all blocks."""
-        found: list[int] = self.sums.grid.sums.sum(axis=0).tolist() or [0] * blocks.WIDTH
-        return found
+        totals: list[int] = self.sums.grid.sums.sum(axis=0).tolist() or [0] * blocks.WIDTH
+        return totals
 
     @property
     def records(self) -> int:

@@ -48,11 +48,11 @@ def error_counts(first: Errors, second: Errors) -> list[ErrorCounts]:
         The errors of each recording.
     """
     sides = first, second
-    found = [{kind.code: kind for kind in side.kinds} for side in sides]
+    side_kinds = [{kind.code: kind for kind in side.kinds} for side in sides]
     rows = []
     for code, kind in KINDS.items():
-        if any(code in kinds for kinds in found):
-            one, other = (_side(side, kinds.get(code), code) for side, kinds in zip(sides, found, strict=True))
+        if any(code in kinds for kinds in side_kinds):
+            one, other = (_side(side, kinds.get(code), code) for side, kinds in zip(sides, side_kinds, strict=True))
             rows.append(ErrorCounts(code, kind.meaning, kind.of.value, (one[0], other[0]), (one[1], other[1]), (one[2], other[2])))
     return rows
 

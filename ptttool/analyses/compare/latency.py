@@ -49,15 +49,15 @@ def percentiles(counts: Sums, percent: float) -> Sample:
         The percentiles.
     """
     sums = np.cumsum(counts, axis=1)
-    wanted = sums[:, -1:] * (percent / 100)
-    bins = np.minimum((sums < wanted).sum(axis=1), BINS - 1)
+    rank = sums[:, -1:] * (percent / 100)
+    bins = np.minimum((sums < rank).sum(axis=1), BINS - 1)
     rows = np.arange(len(counts))
     inside = counts[rows, bins]
-    share = (wanted[:, 0] - (sums[rows, bins] - inside)) / np.maximum(inside, 1)
+    share = (rank[:, 0] - (sums[rows, bins] - inside)) / np.maximum(inside, 1)
     # The exact bins hold one value each.
     width = np.where(bins < _EXACT, 0.0, EDGES[bins + 1] - EDGES[bins])
-    found: Sample = EDGES[bins] + share * width
-    return found
+    sample: Sample = EDGES[bins] + share * width
+    return sample
 
 
 class LatencyBlocks(MatchingAnalysis[Grid]):
@@ -78,10 +78,10 @@ class LatencyBlocks(MatchingAnalysis[Grid]):
 
     def add(self, ended: Transactions) -> None:
         """Add requests that have ended."""
-        wanted = (ended.ending == Ending.COMPLETE) & (ended.to_last >= 0)
-        if not wanted.any():
+        mask = (ended.ending == Ending.COMPLETE) & (ended.to_last >= 0)
+        if not mask.any():
             return
-        chosen = ended.take(wanted)
+        chosen = ended.take(mask)
         blocks = self._grid.blocks(chosen.request)
         bins = np.minimum(np.searchsorted(EDGES, chosen.to_last, side="right") - 1, BINS - 1)
         places = blocks * WIDTH + chosen.directions * BINS + bins

@@ -75,9 +75,9 @@ def corrected(p: list[float]) -> list[float]:
     order = np.argsort(p)
     rates = np.array(p)[order] * len(p) / np.arange(1, len(p) + 1)
     rates = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1.0)
-    found = np.empty(len(p))
-    found[order] = rates
-    return [float(each) for each in found]
+    values = np.empty(len(p))
+    values[order] = rates
+    return [float(each) for each in values]
 
 
 def effect_of(delta: float) -> Effect:

@@ -92,9 +92,9 @@ def _long_timeline(timeline: Timeline) -> Iterator[str]:
     yield _row(["Line", "Smallest", "Mean", "Largest", "Points"])
     yield "| --- | ---: | ---: | ---: | ---: |"
     for series in timeline.series:
-        seen = [value for value in series.values if value is not None]
-        numbers = [number_text(value) for value in (min(seen), sum(seen) / len(seen), max(seen))] if seen else ["", "", ""]
-        yield _row([series.name, *numbers, number_text(len(seen))])
+        values = [value for value in series.values if value is not None]
+        numbers = [number_text(value) for value in (min(values), sum(values) / len(values), max(values))] if values else ["", "", ""]
+        yield _row([series.name, *numbers, number_text(len(values))])
     if timeline.limits:
         yield ""
         yield escaped(limits_text(timeline))

@@ -124,9 +124,9 @@ def histogram_table(histogram: Histogram) -> Table:
         Column("Share", Unit.PERCENT),
         Column("Marks", is_number=False, weight=1),
     )
-    found = bars(histogram)
-    has_marks = any(bar.marks for bar in found)
-    rows: list[Sequence[Cell]] = [(bar.label, bar.count, bar.share, ", ".join(bar.marks))[: 4 if has_marks else 3] for bar in found]
+    all_bars = bars(histogram)
+    has_marks = any(bar.marks for bar in all_bars)
+    rows: list[Sequence[Cell]] = [(bar.label, bar.count, bar.share, ", ".join(bar.marks))[: 4 if has_marks else 3] for bar in all_bars]
     return Table(histogram.title, columns[: 4 if has_marks else 3], rows, note=marks_text(histogram))
 
 

@@ -169,7 +169,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         is_short_of_bits = np.isin(low, self._upper)
         self._sums.add("completion-tag-bits", low[is_short_of_bits] >> 8, index[is_short_of_bits], count[is_short_of_bits])
         among = {Of.TLPS: self._tlps, Of.COMPLETIONS: self._completions, Of.REQUESTS: self.totals.requests}
-        kinds = [found for code in KINDS if (found := self._kind(code, among)) is not None]
+        kinds = [row for code in KINDS if (row := self._kind(code, among)) is not None]
         kinds.sort(key=lambda kind: kind.severity.rank)
         not_seen = list(_ONLY_8DW) if self.clock.bits < 32 else []
         if not is_told or (self.totals.requests and untraced.requests == self.totals.requests):
@@ -223,7 +223,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             more_requesters=max(len(rows) - MAX_LISTED, 0),
         )
 
-    def _notes(self, seen: set[str], untraced: Untraced) -> Iterator[Diagnostic]:
+    def _notes(self, codes: set[str], untraced: Untraced) -> Iterator[Diagnostic]:
         if self.clock.bits < 32 and self._tlps:
             yield Diagnostic(
                 Severity.INFO,
@@ -239,7 +239,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
                 f"{self._config_ur:,} of the Unsupported Requests answer configuration requests: normal where a kernel looks for devices",
                 details={"requests": self._config_ur},
             )  # fmt: skip
-        if seen & {"unanswered", "tag-reused", "short", "completion-without-request"}:
+        if codes & {"unanswered", "tag-reused", "short", "completion-without-request"}:
             yield Diagnostic(
                 Severity.INFO, "lost-or-unanswered",
                 "a TLP that is missing from the recording looks the same as one that was never sent: 'ptttool info' shows signs of loss",

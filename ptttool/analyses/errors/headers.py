@@ -71,8 +71,8 @@ def header_errors(batch: Batch) -> Iterator[tuple[str, Array]]:
     if kinds is None:
         return
     bits = int(np.bitwise_or.reduce(np.uint32(1) << kinds, initial=0))
-    seen = np.array([bits >> number & 1 for number in range(len(KINDS))], dtype=np.bool_)
-    if (seen & _IS_UNKNOWN).any():
+    present = np.array([bits >> number & 1 for number in range(len(KINDS))], dtype=np.bool_)
+    if (present & _IS_UNKNOWN).any():
         yield "unknown-tlp", np.flatnonzero(kinds == KINDS.index("Unknown"))
     failed = _nonzero(batch.values("status"))
     if len(failed):
@@ -89,11 +89,11 @@ def header_errors(batch: Batch) -> Iterator[tuple[str, Array]]:
             if is_error.any():
                 yield code, np.flatnonzero(is_error if message.valid is None else is_error & message.valid)
     lengths: Any = batch.values("length_dw").array
-    yield "byte-enables", _bad_enables(batch, kinds, lengths, seen)
-    yield "length", _bad_lengths(kinds, lengths, seen)
-    if (seen & _IS_MEMORY).any():
+    yield "byte-enables", _bad_enables(batch, kinds, lengths, present)
+    yield "length", _bad_lengths(kinds, lengths, present)
+    if (present & _IS_MEMORY).any():
         yield "crosses-4k", _crossing(batch, kinds, lengths)
-    if (seen & _IS_FIXED).any():
+    if (present & _IS_FIXED).any():
         rows = np.union1d(_nonzero(batch.values("attr")), _nonzero(batch.values("tc")))
         yield "attributes", rows[_IS_FIXED[kinds[rows]]]
 
@@ -107,7 +107,7 @@ def _nonzero(values: Values) -> Array:
     return rows if values.valid is None or not len(rows) else rows[values.valid[rows]]
 
 
-def _bad_enables(batch: Batch, kinds: Array, lengths: Array, seen: Array) -> Array:
+def _bad_enables(batch: Batch, kinds: Array, lengths: Array, present: Array) -> Array:
     first, last = batch.values("first_be"), batch.values("last_be")
     if first.array is None:
         return np.empty(0, dtype=np.intp)
@@ -122,14 +122,14 @@ def _bad_enables(batch: Batch, kinds: Array, lengths: Array, seen: Array) -> Arr
     rows = np.flatnonzero(bad)
     # Few are left: two DWs at an address that is a multiple of 8 may have gaps.
     address: Any = batch.values("address").array
-    if len(rows) and address is not None and (seen & _IS_MEMORY).any():
+    if len(rows) and address is not None and (present & _IS_MEMORY).any():
         is_pair = (lengths[rows] == 2) & (np.asarray(address)[rows] & np.uint64(4) == 0) & _IS_MEMORY[kinds[rows]]
         rows = rows[~is_pair | _ILLEGAL[_ANY_GAP << 8 | index[rows] & 0xFF]]
     return rows
 
 
-def _bad_lengths(kinds: Array, lengths: Array, seen: Array) -> Array:
-    if not (seen & (_IS_FIXED | _IS_ATOMIC)).any():
+def _bad_lengths(kinds: Array, lengths: Array, present: Array) -> Array:
+    if not (present & (_IS_FIXED | _IS_ATOMIC)).any():
         return np.empty(0, dtype=np.intp)
     rows = np.flatnonzero((_IS_FIXED | _IS_ATOMIC)[kinds])
     kinds, lengths = kinds[rows], lengths[rows]

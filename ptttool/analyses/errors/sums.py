@@ -58,9 +58,9 @@ class ErrorSums:
         self._see(number, indexes)
 
     def _see(self, number: int, indexes: Array) -> None:
-        known = self._examples.get(number)
-        if known is not None:
-            indexes = np.concatenate((known, indexes))
+        examples = self._examples.get(number)
+        if examples is not None:
+            indexes = np.concatenate((examples, indexes))
         if len(indexes) > EXAMPLES:
             indexes = np.partition(indexes, EXAMPLES)[:EXAMPLES]
         self._examples[number] = np.sort(indexes)
@@ -95,13 +95,13 @@ class ErrorSums:
         """Return (requester, errors, number of the first one) of a kind, most errors first."""
         keys, counts, first = self._sums.rows()
         rows = np.flatnonzero(keys >> _SHIFT == CODES.index(code))
-        found = zip((keys[rows] & _ID_MASK).tolist(), counts[rows].tolist(), first[rows].tolist(), strict=True)
-        return sorted(found, key=lambda row: (-row[1], row[0]))
+        errors = zip((keys[rows] & _ID_MASK).tolist(), counts[rows].tolist(), first[rows].tolist(), strict=True)
+        return sorted(errors, key=lambda row: (-row[1], row[0]))
 
     def examples(self, code: str) -> list[int]:
         """Return the numbers of the first errors of a kind."""
-        found = self._examples.get(CODES.index(code))
-        return [] if found is None else [int(index) for index in found]
+        examples = self._examples.get(CODES.index(code))
+        return [] if examples is None else [int(index) for index in examples]
 
 
 def _of_no_requester(keys: Array) -> Array:

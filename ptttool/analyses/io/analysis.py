@@ -58,16 +58,16 @@ class Io(TlpAnalysis[IoResult]):
         controllers: list[Controller] = []
         rest: list[Unexplained] = []
         for sums in requesters:
-            seen = RequesterTrace.of(sums, tables, left_out, visible, time)
-            function = function_of(seen.sum("key"), context.machine)
-            device, by = device_of(seen, function)
+            trace = RequesterTrace.of(sums, tables, left_out, visible, time)
+            function = function_of(trace.sum("key"), context.machine)
+            device, by = device_of(trace, function)
             if device is Device.NVME:
-                drives.append(drive_of(seen, by))
+                drives.append(drive_of(trace, by))
             elif device is Device.NIC:
-                controllers.append(controller_of(seen, by, None if function is None else function.driver))
+                controllers.append(controller_of(trace, by, None if function is None else function.driver))
             else:
-                moved = seen.sum("write_bytes") + seen.sum("read_bytes")
-                rest.append(Unexplained(format_id(seen.sum("key")), seen.sum("tlps"), moved))
+                moved = trace.sum("write_bytes") + trace.sum("read_bytes")
+                rest.append(Unexplained(format_id(trace.sum("key")), trace.sum("tlps"), moved))
         drives.sort(key=lambda drive: (-(drive.commands or 0), drive.requester))
         controllers.sort(key=lambda each: (-(each.rx_packets or 0), -(each.written_bytes or 0), each.requester))
         rest.sort(key=lambda each: (-each.tlps, each.requester))
@@ -82,11 +82,11 @@ def _visible(event: Captured, requesters: Any) -> TracedKinds:
     return TracedKinds("P" in inbound, "NP" in inbound, any(group.startswith("CPL") for group in outbound))
 
 
-def _sums(found: Sequence[Drive | Controller | DataBytes], names: Sequence[str], *, is_seen: bool) -> dict[str, int | None]:
+def _sums(devices: Sequence[Drive | Controller | DataBytes], names: Sequence[str], *, is_seen: bool) -> dict[str, int | None]:
     """Return sums of fields; None where one is not known, and that of nothing is known only where TLPs were traced."""
     sums: dict[str, int | None] = {}
     for name in names:
-        values = [getattr(each, name) for each in found]
+        values = [getattr(each, name) for each in devices]
         sums[name] = (0 if is_seen else None) if not values else None if None in values else sum(values)
     return sums
 

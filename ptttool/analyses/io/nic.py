@@ -24,47 +24,47 @@ _PASSED_ON: Final = frozenset({"vfio-pci", "uio_pci_generic", "igb_uio"})
 _OUT_OF_ORDER: Final = 8
 
 
-def rings(seen: RequesterTrace) -> tuple[Rings, Rings]:
+def rings(trace: RequesterTrace) -> tuple[Rings, Rings]:
     """Return where descriptors of received packets are written, and where descriptors are read."""
-    read, written, state = (seen.pages[name]["key"] for name in ("descriptors", "records", "small_writes"))
-    records = seen.rings("records", together=np.concatenate((read, state)))
-    descriptors = seen.rings("descriptors", together=np.concatenate((written, state)))
-    if seen.visible.reads and descriptors.is_ring.any():
+    read, written, state = (trace.pages[name]["key"] for name in ("descriptors", "records", "small_writes"))
+    records = trace.rings("records", together=np.concatenate((read, state)))
+    descriptors = trace.rings("descriptors", together=np.concatenate((written, state)))
+    if trace.visible.reads and descriptors.is_ring.any():
         records = Rings(records.rows, records.is_ring & np.isin(records.rows["key"], descriptors.keys))
     return records, descriptors
 
 
-def writes_back(seen: RequesterTrace, received: Rings, descriptors: Rings) -> bool:
+def writes_back(trace: RequesterTrace, received: Rings, descriptors: Rings) -> bool:
     """Return whether descriptors were seen to be written back, whole or in part, one after the other."""
-    state = seen.pages["small_writes"]["key"]
+    state = trace.pages["small_writes"]["key"]
     if descriptors.is_ring.any():
-        found = bool(np.isin(descriptors.keys, np.concatenate((received.keys, state))).any())
+        is_written = bool(np.isin(descriptors.keys, np.concatenate((received.keys, state))).any())
     else:
-        found = not seen.visible.reads and bool(np.isin(received.keys, state).any())
-    return found and received.total("jumps") * _OUT_OF_ORDER <= received.total("accesses")
+        is_written = not trace.visible.reads and bool(np.isin(received.keys, state).any())
+    return is_written and received.total("jumps") * _OUT_OF_ORDER <= received.total("accesses")
 
 
-def controller_of(seen: RequesterTrace, by: By, driver: str | None) -> Controller:
+def controller_of(trace: RequesterTrace, by: By, driver: str | None) -> Controller:
     """Return what is to be said of a network controller; `driver`: its driver, where that is known."""
-    visible = seen.visible
-    requester = format_id(seen.sum("key"))
-    received, descriptors = rings(seen)
-    written = seen.sum("write_bytes") if visible.writes else None
-    asked = seen.sum("read_bytes") if visible.reads else None
+    visible = trace.visible
+    requester = format_id(trace.sum("key"))
+    received, descriptors = rings(trace)
+    written = trace.sum("write_bytes") if visible.writes else None
+    asked = trace.sum("read_bytes") if visible.reads else None
     is_other = driver is not None and driver not in WRITE_BACK | _PASSED_ON
-    if is_other or not writes_back(seen, received, descriptors):
+    if is_other or not writes_back(trace, received, descriptors):
         return Controller(requester, by, is_understood=False, written_bytes=written, asked_bytes=asked)
     # Which ring is for transmission, only the writes tell: nothing of 16 bytes is written back there.
     sending = descriptors.without(received.keys)
     packets = bytes_ = sent = fetched = with_data = least = None
     if visible.writes:
         packets = received.total("slots")
-        bytes_ = seen.sum("data_write_bytes") + received.others("bytes")
+        bytes_ = trace.sum("data_write_bytes") + received.others("bytes")
     pages = np.concatenate((descriptors.keys, received.keys))
     if visible.reads:
-        entries = seen.pages["entries"]
+        entries = trace.pages["entries"]
         several = int(entries["bytes"][np.isin(entries["key"], pages)].sum())
-        sent = seen.sum("read_bytes") - descriptors.total("bytes") - several
+        sent = trace.sum("read_bytes") - descriptors.total("bytes") - several
         if visible.writes and not np.isin(entries["key"], sending.keys).any():
             fetched, with_data = sending.total("slots"), sending.total("followed")
             least = min(fetched - with_data, with_data) or with_data
@@ -81,5 +81,5 @@ def controller_of(seen: RequesterTrace, by: By, driver: str | None) -> Controlle
         tx_sends_least=least,
         tx_sends_most=with_data,
         tx_bytes=sent,
-        interrupts=seen.interrupts(beside=pages),
+        interrupts=trace.interrupts(beside=pages),
     )

@@ -19,23 +19,23 @@ _WITHOUT_LIST = 8
 _PAGES_WITHOUT_LIST = 2
 
 
-def drive_of(seen: RequesterTrace, by: By) -> Drive:
+def drive_of(trace: RequesterTrace, by: By) -> Drive:
     """Return what is to be said of a drive."""
-    visible = seen.visible
-    entries, records = seen.rings("entries"), seen.rings("records")
+    visible = trace.visible
+    entries, records = trace.rings("entries"), trace.rings("records")
     submitted = entries.total("slots") if visible.reads else None
     completed = records.total("slots") if visible.writes else None
-    read = seen.sum("data_write_bytes") + records.others("bytes") if visible.writes else None
-    is_followed = _is_followed(seen, entries, records)
-    at_start = -seen.sum("lowest") if is_followed else 0
-    counted_by, commands = _commands(seen, submitted, completed, at_start)
-    in_flight = _in_flight(seen, entries, records, at_start) if is_followed else None
+    read = trace.sum("data_write_bytes") + records.others("bytes") if visible.writes else None
+    is_followed = _is_followed(trace, entries, records)
+    at_start = -trace.sum("lowest") if is_followed else 0
+    counted_by, commands = _commands(trace, submitted, completed, at_start)
+    in_flight = _in_flight(trace, entries, records, at_start) if is_followed else None
     data, lists, uncertain = None, None, 0
     if visible.reads:
-        data, lists, uncertain = _written(seen, entries, read, lone_lists=in_flight is not None and in_flight.is_whole)
+        data, lists, uncertain = _written(trace, entries, read, lone_lists=in_flight is not None and in_flight.is_whole)
     others = entries.others("exact")
     return Drive(
-        requester=format_id(seen.sum("key")),
+        requester=format_id(trace.sum("key")),
         by=by,
         commands=commands,
         counted_by=counted_by,
@@ -44,7 +44,7 @@ def drive_of(seen: RequesterTrace, by: By) -> Drive:
         data_bytes=DataBytes(read, data),
         uncertain_bytes=uncertain,
         list_bytes=lists,
-        interrupts=seen.interrupts(beside=np.empty(0, dtype=np.int64)),
+        interrupts=trace.interrupts(beside=np.empty(0, dtype=np.int64)),
         submission_pages=len(entries.keys),
         completion_pages=len(records.keys),
         in_flight=in_flight,
@@ -53,29 +53,29 @@ def drive_of(seen: RequesterTrace, by: By) -> Drive:
     )
 
 
-def _commands(seen: RequesterTrace, submitted: int | None, completed: int | None, at_start: int) -> tuple[Count | None, int | None]:
+def _commands(trace: RequesterTrace, submitted: int | None, completed: int | None, at_start: int) -> tuple[Count | None, int | None]:
     if submitted is not None:
         return Count.ENTRIES, max(submitted + at_start, completed or 0)
     if completed is not None:
         return Count.COMPLETIONS, completed
-    if seen.visible.answers:
-        return Count.ANSWERS, seen.sum("entry_completions")
+    if trace.visible.answers:
+        return Count.ANSWERS, trace.sum("entry_completions")
     return None, None
 
 
-def _is_followed(seen: RequesterTrace, entries: Rings, records: Rings) -> bool:
+def _is_followed(trace: RequesterTrace, entries: Rings, records: Rings) -> bool:
     """Return whether the number of commands in flight was followed: what was taken for fetches and completions are all of them."""
-    if seen.time.holes or not (seen.visible.reads and seen.visible.writes):
+    if trace.time.holes or not (trace.visible.reads and trace.visible.writes):
         return False
-    is_whole = seen.left_out["entries"] == seen.left_out["records"] == 0
+    is_whole = trace.left_out["entries"] == trace.left_out["records"] == 0
     fetched = entries.total("slots") == entries.total("exact") == int(entries.rows["exact"].sum())
     return is_whole and fetched and not records.others("slots")
 
 
-def _in_flight(seen: RequesterTrace, entries: Rings, records: Rings, at_start: int) -> InFlight:
-    elapsed = None if seen.time.breaks else seen.time.elapsed_ticks
-    may_be_short, tick_ns = seen.time.bits < _WIDE, seen.time.tick_ns
-    at_end = at_start + seen.sum("level")
+def _in_flight(trace: RequesterTrace, entries: Rings, records: Rings, at_start: int) -> InFlight:
+    elapsed = None if trace.time.breaks else trace.time.elapsed_ticks
+    may_be_short, tick_ns = trace.time.bits < _WIDE, trace.time.tick_ns
+    at_end = at_start + trace.sum("level")
     inside = records.total("slots") - at_start
     is_whole = at_start == at_end == 0
     mean = least = most = None
@@ -88,14 +88,14 @@ def _in_flight(seen: RequesterTrace, entries: Rings, records: Rings, at_start: i
         if inside > 0:
             # All that was in flight, also of commands that were not seen whole; and without those that may have been so the longest.
             most = time_in_flight / inside if is_whole or not may_be_short else None
-            if not seen.sum("is_lost"):
-                least = (int(difference) + _open_ticks(seen)) / inside
+            if not trace.sum("is_lost"):
+                least = (int(difference) + _open_ticks(trace)) / inside
     ticks = most if is_whole else None
     return InFlight(
         at_start=at_start,
         at_end=at_end,
-        peak=at_start + seen.sum("highest"),
-        peak_index=seen.sum("highest_index") if seen.sum("highest") else None,
+        peak=at_start + trace.sum("highest"),
+        peak_index=trace.sum("highest_index") if trace.sum("highest") else None,
         mean=mean,
         ticks=ticks,
         ns=None if ticks is None or tick_ns is None else ticks * tick_ns,
@@ -106,18 +106,18 @@ def _in_flight(seen: RequesterTrace, entries: Rings, records: Rings, at_start: i
     )
 
 
-def _open_ticks(seen: RequesterTrace) -> int:
+def _open_ticks(trace: RequesterTrace) -> int:
     """Return the ticks of fetches without a completion, less those of completions without a fetch.
 
     Each completion ends the newest command: no order lets those that are left open be earlier.
     """
-    rows = seen.pages["levels"]
-    levels = rows["key"] - (seen.sum("key") << LEVEL_BIT) - (1 << LEVEL_BIT - 1)
-    is_crossed = levels > seen.sum("lowest")
-    return int(rows["fetched"][is_crossed & (levels <= seen.sum("level"))].sum() - rows["ended"][is_crossed & (levels <= 0)].sum())
+    rows = trace.pages["levels"]
+    levels = rows["key"] - (trace.sum("key") << LEVEL_BIT) - (1 << LEVEL_BIT - 1)
+    is_crossed = levels > trace.sum("lowest")
+    return int(rows["fetched"][is_crossed & (levels <= trace.sum("level"))].sum() - rows["ended"][is_crossed & (levels <= 0)].sum())
 
 
-def _written(seen: RequesterTrace, entries: Rings, read: int | None, *, lone_lists: bool) -> tuple[int, int, int]:
+def _written(trace: RequesterTrace, entries: Rings, read: int | None, *, lone_lists: bool) -> tuple[int, int, int]:
     """Tell data from lists of addresses, where that depends on the whole recording.
 
     Returns
@@ -125,20 +125,20 @@ def _written(seen: RequesterTrace, entries: Rings, read: int | None, *, lone_lis
     data, lists, uncertain : int
         Bytes of data and of lists that a drive asked memory for, and how many of the data may be lists.
     """
-    rows = seen.pages["lists"]
+    rows = trace.pages["lists"]
     # What was read in several entries at a time was taken for lists.
     several = entries.total("bytes") - entries.total("exact") * ENTRY
-    data, lists = seen.sum("read_data"), seen.sum("read_lists") + int(rows["sure"].sum()) - several
-    one_by_one = not several and seen.sum("in_a_row") * _IN_A_ROW <= int(entries.rows["exact"].sum())
+    data, lists = trace.sum("read_data"), trace.sum("read_lists") + int(rows["sure"].sum()) - several
+    one_by_one = not several and trace.sum("in_a_row") * _IN_A_ROW <= int(entries.rows["exact"].sum())
     sure = rows["sure"] > 0
     if lone_lists:
-        sure |= rows["lone"] == 1 - seen.sum("lowest")
+        sure |= rows["lone"] == 1 - trace.sum("lowest")
     first = rows["first_page"] + rows["first_tail"]
     first_is_list = sure | one_by_one
     tail_is_list = sure | ((rows["first_tail"] > 0) & first_is_list) | (rows["data"] == 0)
     holds_lists = sure | ((first > 0) & first_is_list) | ((rows["alone_tail"] > 0) & tail_is_list)
     left = int(rows["alone_page"][~holds_lists].sum())
-    all_are_lists = read is not None and _need_lists(read, seen.sum("empty"), left // PAGE)
+    all_are_lists = read is not None and _need_lists(read, trace.sum("empty"), left // PAGE)
     for bytes_, is_list in (
         (rows["alone_tail"], tail_is_list),
         (first, first_is_list),

@@ -118,9 +118,9 @@ class RequesterTrace(NamedTuple):
         is_event_index = np.zeros(len(rows), dtype=np.bool_)
         for step in (-1, 1):
             at = np.searchsorted(reads["key"], rows["key"] + step)
-            known = np.flatnonzero(np.isin(rows["key"] + step, reads["key"]))
-            near, offsets = reads[at[known]], rows["lowest"][known]
-            is_event_index[known] |= (near["lowest"] <= offsets) & (offsets <= near["highest"])
+            matches = np.flatnonzero(np.isin(rows["key"] + step, reads["key"]))
+            near, offsets = reads[at[matches]], rows["lowest"][matches]
+            is_event_index[matches] |= (near["lowest"] <= offsets) & (offsets <= near["highest"])
         return int(rows["accesses"][~is_event_index].sum())
 
 

@@ -128,24 +128,24 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
                 Severity.INFO, "latency-11-bits",
                 "the Time field has 11 bits: where no TLP was recorded for 2048 ticks or more, a latency across the gap is too short",
             )  # fmt: skip
-        seen = {DIRECTIONS[each.value] for each in directions}
-        if "inbound" in seen:
+        names = {DIRECTIONS[each.value] for each in directions}
+        if "inbound" in names:
             yield Diagnostic(
                 Severity.INFO, "port-side-inbound",
                 "inbound requests: the time from the request to its completions at the port, without the way between port and device: "
                 "memory, translation of addresses, ordering, and the wait behind other completions",
             )  # fmt: skip
-        if "outbound" in seen:
+        if "outbound" in names:
             yield Diagnostic(
                 Severity.INFO, "port-side-outbound", "outbound requests: the time is that of the link and the device, seen at the port"
             )
-        if seen & {"inbound", "unknown"} and time.bits < 32 and is_translated(machine):
+        if names & {"inbound", "unknown"} and time.bits < 32 and is_translated(machine):
             yield Diagnostic(
                 Severity.INFO, "translations-in-reads",
                 "addresses of devices are translated (SMMU): where a device has ATS on, its translation requests are among the reads, "
                 "since 4DW records do not tell them apart; 'lspci -vv' shows ATSCtl",
             )  # fmt: skip
-        if "unknown" in seen and totals.matched:
+        if "unknown" in names and totals.matched:
             yield Diagnostic(
                 Severity.INFO, "port-side-unknown",
                 "the times are those seen at the port: of memory and the wait behind other completions for requests of devices, of link "
@@ -175,8 +175,8 @@ def _spread(group: Group | None, which: int) -> Spread:
         return Spread(0, None, None, None, None, None, None, None, None, None)
     bins, counts = group.bins[which], group.counts[which]
     smallest, largest = int(group.smallest[which]), int(group.largest[which])
-    found = (percentile(bins, counts, share) for share in (0.5, 0.9, 0.99, 0.999))
-    p50, p90, p99, p999 = (None if value is None else min(max(value, smallest), largest) for value in found)
+    percentiles = (percentile(bins, counts, share) for share in (0.5, 0.9, 0.99, 0.999))
+    p50, p90, p99, p999 = (None if value is None else min(max(value, smallest), largest) for value in percentiles)
     smallest_at, largest_at = int(group.smallest_at[which]), int(group.largest_at[which])
     return Spread(n, smallest, int(group.ticks[which]) / n, p50, p90, p99, p999, largest, smallest_at, largest_at)
 

@@ -103,8 +103,8 @@ class LatencySums:
         )  # fmt: skip
         self._rows.add(_keys(keys), *(np.concatenate((each,) * len(By)) for each in sums))
         for which in range(2):
-            known = np.flatnonzero(timed[:, which])
-            cells, counts = counted((cross.take(known) << 1 | which) << BIN_BITS | bin_of(times[known, which]))
+            rows = np.flatnonzero(timed[:, which])
+            cells, counts = counted((cross.take(rows) << 1 | which) << BIN_BITS | bin_of(times[rows, which]))
             keys = _keys(cells >> _BIN_SHIFT) << _BIN_SHIFT
             self._bins.add(keys | np.tile(cells & ((1 << _BIN_SHIFT) - 1), len(By)), np.tile(counts, len(By)))
 

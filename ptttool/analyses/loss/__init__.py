@@ -41,8 +41,8 @@ def signs_of_loss(contents: Contents, *, session_end: int | None = None, went_of
     if contents.auxtrace_type is None and not contents.aux_payloads:
         return []
     end = contents.last_time if session_end is None else session_end
-    found = [*signs_in_streams(contents, streams_of(contents.aux_events), end, went_offline), *signs_in_amounts(contents)]
-    return sorted(found, key=lambda sign: sign.severity.rank)
+    signs = [*signs_in_streams(contents, streams_of(contents.aux_events), end, went_offline), *signs_in_amounts(contents)]
+    return sorted(signs, key=lambda sign: sign.severity.rank)
 
 
 def causes_of(sign: Diagnostic) -> tuple[str, ...]:

@@ -22,6 +22,6 @@ def cpu_option(arguments: list[str]) -> str | None:
     for word, following in zip_longest(arguments, arguments[1:], fillvalue=""):
         if word in ("-C", "--cpu"):
             return following or None
-        if found := re.fullmatch(r"(?:-C|--cpu=)([\d,-]+)", word):
-            return found[1]
+        if match := re.fullmatch(r"(?:-C|--cpu=)([\d,-]+)", word):
+            return match[1]
     return None

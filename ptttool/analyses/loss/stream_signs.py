@@ -161,9 +161,9 @@ def _restarts(contents: Contents, streams: Sequence[Stream], went_offline: Seque
 def _causes_of_restarts(contents: Contents, streams: Sequence[Stream], went_offline: Sequence[int]) -> Iterator[str]:
     """Yield what may have stopped and started the trace, as sentences without full stop: what perf was asked to do, or its CPU."""
     cpus = {stream.cpu for stream in streams if stream.cpu is not None}
-    seen = sorted(cpus & set(went_offline))
-    if seen:
-        yield f"CPU {format_cpus(seen)} went offline while it recorded, and the trace continued on another CPU"
+    offline = sorted(cpus & set(went_offline))
+    if offline:
+        yield f"CPU {format_cpus(offline)} went offline while it recorded, and the trace continued on another CPU"
         return
     arguments, trace = perf_arguments(contents), ptt_attribute(contents)
     if arguments is None or any(word.startswith(("--control", "-F", "--freq", "-D", "--delay")) for word in arguments):
@@ -176,8 +176,8 @@ def _causes_of_restarts(contents: Contents, streams: Sequence[Stream], went_offl
 
 def _release(contents: Contents) -> tuple[int, int] | None:
     """Return the first two numbers of the kernel's release."""
-    found = re.match(r"(\d+)\.(\d+)", str(contents.features.get("osrelease", "")))
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.match(r"(\d+)\.(\d+)", str(contents.features.get("osrelease", "")))
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _gaps(streams: Sequence[Stream]) -> Iterator[Diagnostic]:

@@ -79,13 +79,13 @@ def successors_of(streams: Sequence[Stream]) -> Iterator[Stream | None]:
     streams : sequence of Stream
         The streams, as :func:`streams_of` returns them.
     """
-    known = [(stream.begin, stream) for stream in streams if stream.begin is not None]
-    begins = [begin for begin, _ in known]
+    pairs = [(stream.begin, stream) for stream in streams if stream.begin is not None]
+    begins = [begin for begin, _ in pairs]
     for stream in streams:
-        at = len(known) if stream.end is None else bisect_left(begins, stream.end)
-        if at < len(known) and known[at][1] is stream:
+        at = len(pairs) if stream.end is None else bisect_left(begins, stream.end)
+        if at < len(pairs) and pairs[at][1] is stream:
             at += 1
-        yield known[at][1] if at < len(known) else None
+        yield pairs[at][1] if at < len(pairs) else None
 
 
 def ended_early(contents: Contents) -> bool:

@@ -80,14 +80,14 @@ class Totals:
         """Requests without a completion at the end of the recording, or of one of its AUX streams."""
         return int(self.endings[Ending.END])
 
-    def add(self, found: Found, ended: Transactions) -> None:
+    def add(self, matches: Found, ended: Transactions) -> None:
         """Add what was found; `ended` are those of its requests that count."""
         if len(ended):
             self.counts.add(*counted(ended.keys() << ENDING_BITS | ended.ending))
-        self.early += found.early
-        self.early_ends += found.early_ends
-        self.orphans += int(found.orphans[:, -1].sum())
-        self.left_out += found.left_out
+        self.early += matches.early
+        self.early_ends += matches.early_ends
+        self.orphans += int(matches.orphans[:, -1].sum())
+        self.left_out += matches.left_out
 
     def merge(self, other: Totals) -> None:
         """Add those of another part."""
@@ -165,14 +165,14 @@ class MatchingAnalysis(TlpAnalysis[R]):
 
     def update(self, batch: Batch) -> None:
         """Add rows."""
-        every, wanted = (batch, None) if batch.whole is None else batch.whole
+        every, mask = (batch, None) if batch.whole is None else batch.whole
         if not every.size:
             return
-        part = part_of(every, self.scope, wanted)
+        part = part_of(every, self.scope, mask)
         assert part.found is not None
         values = {name: _values(every, name) for name in self.carried}
-        if wanted is not None:
-            values[_WANTED] = Values(wanted)
+        if mask is not None:
+            values[_WANTED] = Values(mask)
         self._followed = tuple(values)
         extra = {name: taken(each, part.slots) for name, each in values.items()}
         ticks = 0
@@ -217,17 +217,17 @@ class MatchingAnalysis(TlpAnalysis[R]):
         self._count(self._part.found, both)
         return self._part.ticks
 
-    def _count(self, found: Found, values: Mapping[str, Values], ticks: int = 0) -> None:
+    def _count(self, matches: Found, values: Mapping[str, Values], ticks: int = 0) -> None:
         """Add what was found; `values` are those of further columns, by row or slot."""
-        ended = Transactions.of(found, {name: taken(each, found.ended[_ROW]) for name, each in values.items()}).later_by(ticks)
-        wanted = ended.extra.get(_WANTED)
-        if wanted is not None:
-            ended = ended.take(np.asarray(wanted.array))
-        self.totals.add(found, ended)
+        ended = Transactions.of(matches, {name: taken(each, matches.ended[_ROW]) for name, each in values.items()}).later_by(ticks)
+        mask = ended.extra.get(_WANTED)
+        if mask is not None:
+            ended = ended.take(np.asarray(mask.array))
+        self.totals.add(matches, ended)
         if len(ended):
             self.add(ended)
-        if len(found.orphans):
-            self.add_orphans(Orphans.of(found.orphans))
+        if len(matches.orphans):
+            self.add_orphans(Orphans.of(matches.orphans))
 
 
 def _values(batch: Batch, name: str) -> Values:

@@ -61,7 +61,7 @@ class Part:
 _latest: tuple[ref[Any], object, Mask | None, Part] | None = None
 
 
-def part_of(batch: Batch, scope: Scope, wanted: Mask | None = None) -> Part:
+def part_of(batch: Batch, scope: Scope, mask: Mask | None = None) -> Part:
     """Return the matching of a batch, made once for all analyses that ask for it one after the other.
 
     Parameters
@@ -70,20 +70,20 @@ def part_of(batch: Batch, scope: Scope, wanted: Mask | None = None) -> Part:
         Rows with the columns of :data:`ptttool.analyses.matching.steps.STEP_COLUMNS` and those of the clock.
     scope : Scope
         How the Time field is read.
-    wanted : ndarray of bool, or None
+    mask : ndarray of bool, or None
         Which rows a condition takes; None for all.
     """
     global _latest
     array: Any = batch.values("kind").array
-    known = _latest
+    latest = _latest
     how = (scope.time_model, scope.time_bits)
-    if known is not None and array is not None and known[0]() is array and known[1] == how and known[2] is wanted:
-        return known[3]
+    if latest is not None and array is not None and latest[0]() is array and latest[1] == how and latest[2] is mask:
+        return latest[3]
     clock = Clock(scope.time_model, scope.time_bits)
     ticks = clock.ticks(batch)
-    part = Part(clock, *match(ROLES, rows_of(batch, ticks, wanted), _limits()))
+    part = Part(clock, *match(ROLES, rows_of(batch, ticks, mask), _limits()))
     if isinstance(array, np.ndarray):
-        _latest = (ref(array), how, wanted, part)
+        _latest = (ref(array), how, mask, part)
     return part
 
 

@@ -46,8 +46,8 @@ ROLES: Final[Array] = np.zeros(256, dtype=np.uint8)
 ROLES[: len(KINDS)] = [_role(kind) for kind in KINDS]
 
 
-def rows_of(batch: Batch, ticks: Ticks, wanted: Mask | None) -> Rows:
-    """Return the rows of a batch; `wanted`: those that a condition takes, None for all."""
+def rows_of(batch: Batch, ticks: Ticks, mask: Mask | None) -> Rows:
+    """Return the rows of a batch; `mask`: those that a condition takes, None for all."""
 
     def column(name: str, dtype: type[np.generic]) -> Array:
         return plain(batch.values(name).array, dtype)
@@ -65,7 +65,7 @@ def rows_of(batch: Batch, ticks: Ticks, wanted: Mask | None) -> Rows:
         status=column("status", np.uint8),
         byte_count=column("byte_count", np.uint16),
         lower_address=column("lower_address", np.uint8),
-        is_hidden=plain(None if wanted is None else ~wanted, np.uint8),
+        is_hidden=plain(None if mask is None else ~mask, np.uint8),
         number=plain(
             None if isinstance(index, range) and index.step == 1 else spread(index) if isinstance(index, range) else index, np.uint64
         ),

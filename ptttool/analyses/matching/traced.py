@@ -55,13 +55,13 @@ class Untraced(NamedTuple):
 
     def among(self, directions: Array, requesters: Array) -> Array:
         """Return which requests of these directions and requesters are among them: ndarray of bool."""
-        found: Array = np.isin(direction_keys(directions, requesters), self.keys)
-        return found
+        mask: Array = np.isin(direction_keys(directions, requesters), self.keys)
+        return mask
 
     def requesters(self, direction: int) -> Array:
         """Return the Requester IDs in a direction."""
-        found: Array = self.keys[self.keys >> REQUESTER_BITS == direction] & ((1 << REQUESTER_BITS) - 1)
-        return found
+        requesters: Array = self.keys[self.keys >> REQUESTER_BITS == direction] & ((1 << REQUESTER_BITS) - 1)
+        return requesters
 
     def has(self, direction: str | None, requester: int) -> bool:
         """Return whether a request is among them."""
@@ -98,9 +98,9 @@ def _doubtful(event: Captured) -> set[int]:
         return set()
     if event.requester is not None:  # no document says which completions pass a filter for a requester
         return set(range(len(DIRECTIONS)))
-    found = set()
+    directions = set()
     if not any(group.startswith("CPL") for group in flow.outbound):
-        found.add(_INBOUND)
+        directions.add(_INBOUND)
     if not any(group in _USUAL_ANSWERS for group in flow.inbound):
-        found.add(_OUTBOUND)
-    return found | {UNKNOWN_DIRECTION} if found else found
+        directions.add(_OUTBOUND)
+    return directions | {UNKNOWN_DIRECTION} if directions else directions

@@ -48,10 +48,10 @@ class MmioReads(MatchingAnalysis[Mmio]):
     def add_rows(self, batch: Batch, shift: int) -> None:
         """Add the requests among the rows, whether they have ended or not."""
         ticks = self._own_clock.ticks(batch)
-        found = self._sums.add_rows(batch)
-        if found is None:
+        columns = self._sums.add_rows(batch)
+        if columns is None:
             return
-        rows, flows, targets = found
+        rows, flows, targets = columns
         is_read = flows & (1 << OPERATION_BITS) - 1 == READ
         rows, spaces, targets = rows[is_read], flows[is_read] >> OPERATION_BITS, targets[is_read]
         indexes = array_of(batch.values("index"), batch.size).take(rows)

@@ -88,14 +88,14 @@ def _rows(sums: RangeSums, shift: int) -> Iterator[tuple[int, int, int, int, int
 
 
 def _names(keys: Sequence[Key], regions: tuple[Region, ...], machine: Machine | None) -> dict[Key, str]:
-    found = {}
+    names = {}
     tables = dict(zip((Space.MEMORY, Space.IO), tables_of(regions), strict=True))
     for key in dict.fromkeys(keys):
         space, target = key
         table = tables.get(space)
         number = 0 if table is None else int(table.find(np.array([target], dtype=np.uint64))[0])
-        found[key] = target_name(space, target, regions[number - 1] if number else None, machine)
-    return found
+        names[key] = target_name(space, target, regions[number - 1] if number else None, machine)
+    return names
 
 
 def _by_flow(sums: RegisterSums) -> Iterator[tuple[int, int]]:

@@ -49,8 +49,8 @@ def array_of(values: Values, size: int) -> Array:
     if values.array is None:
         return np.zeros(size, dtype=np.uint64)
     array: Any = values.dense(size).array
-    found: Array = spread(array) if isinstance(array, range) else array
-    return found
+    column: Array = spread(array) if isinstance(array, range) else array
+    return column
 
 
 def targets_of(flows: Array, rows: Array, size: int, column: Callable[[str], Values]) -> Array:
@@ -133,10 +133,10 @@ class RegisterSums:
             keys = flows.take(alone).astype(np.int64) << REQUESTER_BITS | ended.requester.take(rows.take(alone))
             self.alone.add(*counted(keys << 1 | (endings.take(alone) == Ending.END)))
         ticks = ended.to_last.take(rows)
-        known = np.flatnonzero((ticks >= 0) & (endings == Ending.COMPLETE))
-        if not len(known):
+        timed = np.flatnonzero((ticks >= 0) & (endings == Ending.COMPLETE))
+        if not len(timed):
             return
-        rows, flows, ticks = rows.take(known), flows.take(known), ticks.take(known)
+        rows, flows, ticks = rows.take(timed), flows.take(timed), ticks.take(timed)
         targets = targets_of(flows, rows, count, ended.extra.__getitem__)
         indexes = ended.request.take(rows)
         order = np.argsort(indexes, kind="stable")

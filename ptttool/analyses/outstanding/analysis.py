@@ -70,9 +70,9 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
 
     def add_rows(self, batch: Batch, shift: int) -> None:
         """Add the levels of a batch, and what is certain now of the rows before it."""
-        wanted = None
+        mask = None
         if batch.whole is not None:  # requests that a condition takes are outstanding over all rows
-            batch, wanted = batch.whole
+            batch, mask = batch.whole
         ticks = self._ticks.ticks(batch)
         index: Any = batch.values("index").array
         first, last = int(index[0]), int(index[-1])
@@ -81,13 +81,15 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
 
         def rows_of(numbers: Array) -> Array:
             """Return the rows of the batch by their numbers in the recording."""
-            found: Array = numbers.view(np.int64) - first if isinstance(index, range) else np.searchsorted(index, numbers.view(np.uint64))
-            return found
+            positions: Array = (
+                numbers.view(np.int64) - first if isinstance(index, range) else np.searchsorted(index, numbers.view(np.uint64))
+            )
+            return positions
 
         ended, self._ended = self._ended, []
         here = [each for each in ended if each.request[0] >= np.uint64(first)]
         earlier = [each for each in ended if each.request[0] < np.uint64(first)]
-        part = part_of(batch, self.scope, wanted)
+        part = part_of(batch, self.scope, mask)
         levels = levels_of(first, last, *_crossing(here), self._borders(part), lambda rows: times[rows_of(rows)])
         self._add_line(batch, ticks, here, times, rows_of)
         self._take_in(levels, begin, end, earlier)

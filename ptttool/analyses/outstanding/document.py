@@ -304,11 +304,11 @@ def document_of(
         The machine, for the bits of tags.
     """
     entries = NO_ENTRIES if levels is None else levels.entries
-    seen, *sums = whole.rows()
+    whole_series, *sums = whole.rows()
     # Of each series with requests that were seen whole, its last entry, whose level is its peak.
     lasts = lasts_of_series(entries.keys)
     firsts = np.append(0, lasts + 1)[:-1]
-    kept = np.flatnonzero(np.isin(entries.series.take(lasts), seen, assume_unique=True))
+    kept = np.flatnonzero(np.isin(entries.series.take(lasts), whole_series, assume_unique=True))
     is_requester = entries.series.take(lasts.take(kept)) < DIRECTION_SERIES[0]
     requesters = kept[is_requester]
     # The highest peaks come first.
@@ -318,10 +318,10 @@ def document_of(
         """Return the load of one of the series."""
         series = int(entries.series[lasts[at]])
         own = Entries(*(each[firsts[at] : lasts[at] + 1] for each in entries))
-        return _load(series, own, [int(each[np.searchsorted(seen, series)]) for each in sums], time, machine)
+        return _load(series, own, [int(each[np.searchsorted(whole_series, series)]) for each in sums], time, machine)
 
     loads = [load(at) for at in listed.tolist()]
-    counted = int(sums[0][np.isin(seen, entries.series.take(lasts.take(requesters)), assume_unique=True)].sum())
+    counted = int(sums[0][np.isin(whole_series, entries.series.take(lasts.take(requesters)), assume_unique=True)].sum())
     not_counted = NotCounted(
         before=totals.early_ends,
         inside=totals.inside - untraced.inside,
@@ -377,12 +377,12 @@ def _load(number: int, entries: Entries, sums: list[int], time: TimeFacts, machi
 
 
 def _tags_of(requester: int, peak: int, level: Array, ticks: Array, elapsed: int | None, machine: Machine | None) -> TagUse:
-    known, doubted = _limit_of(requester, machine), None
-    if known is not None and peak > known:
-        known, doubted = None, known
-    limit = known or next(each for each in (*TAG_LIMITS, *_MORE_TAGS) if each >= peak)
+    own_limit, doubted = _limit_of(requester, machine), None
+    if own_limit is not None and peak > own_limit:
+        own_limit, doubted = None, own_limit
+    limit = own_limit or next(each for each in (*TAG_LIMITS, *_MORE_TAGS) if each >= peak)
     near = float(ticks[level >= _NEAR * limit].sum()) / elapsed if elapsed else None
-    return TagUse(limit, known is not None, peak / limit, near, doubted)
+    return TagUse(limit, own_limit is not None, peak / limit, near, doubted)
 
 
 def _limit_of(requester: int, machine: Machine | None) -> int | None:

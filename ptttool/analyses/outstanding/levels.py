@@ -133,9 +133,9 @@ class Levels:
         number = np.searchsorted(blocks, entries.keys, side="right") - 1
         # The sum for each level of each block, by block and level.
         width = int(entries.level.max()) + 1
-        found, ticks, rows = summed((np.add, np.minimum), number * width + entries.level, entries.ticks, entries.row)
-        of = found // width
-        self.entries = Entries(blocks.take(of), found - of * width, ticks, rows)
+        keys, ticks, rows = summed((np.add, np.minimum), number * width + entries.level, entries.ticks, entries.row)
+        of = keys // width
+        self.entries = Entries(blocks.take(of), keys - of * width, ticks, rows)
 
 
 def levels_of(first: int, last: int, begins: Array, ends: Array, borders: Array, at: Any) -> Levels:
@@ -153,8 +153,8 @@ def levels_of(first: int, last: int, begins: Array, ends: Array, borders: Array,
         Returns the ticks of rows since the first one, by their numbers.
     """
     ticks = int(at(np.array([last]))[0])
-    seen = np.bincount(np.concatenate((begins, borders)) >> _ROW_BITS)
-    series = np.flatnonzero(seen != 0)
+    events = np.bincount(np.concatenate((begins, borders)) >> _ROW_BITS)
+    series = np.flatnonzero(events != 0)
     if not len(series):
         return Levels(first, last, ticks)
     # Events in the order of their series and rows. Everything that begins ends: the level of each series returns to 0 at its end.

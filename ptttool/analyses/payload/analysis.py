@@ -69,13 +69,13 @@ class PayloadAnalysis(Analysis[Payload]):
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
         arrays: dict[str, Any] = {name: batch.values(name).array for name in self.columns}
-        found = [
+        parts = [
             self._add({name: None if array is None else array[start : start + _STEP] for name, array in arrays.items()})
             for start in range(0, batch.size, _STEP)
         ]
-        if found:
+        if parts:
             # The tables of sizes are large: they are added to once.
-            cells, numbers = (np.concatenate(each) for each in zip(*found, strict=True))
+            cells, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
             self._sizes += np.bincount(cells, minlength=self._sizes.size).reshape(self._sizes.shape)
             unseen = np.flatnonzero(self._first.take(cells) == NO_ROW)[::-1]
             self._first.put(cells[unseen], numbers[unseen])  # the last one put stays, which is the first one
@@ -95,11 +95,11 @@ class PayloadAnalysis(Analysis[Payload]):
             if requester not in self._requesters and len(self._requesters) > MAX_PAYLOAD_REQUESTERS:
                 requester = _OTHERS
             self._requesters.add(requester)
-            known = requester * _GROUPS + rest
-            if self._place_of[known] < 0:
-                self._place_of[known] = len(self._groups)
-                self._groups.append(known)
-            self._place_of[group] = self._place_of[known]
+            shared = requester * _GROUPS + rest
+            if self._place_of[shared] < 0:
+                self._place_of[shared] = len(self._groups)
+                self._groups.append(shared)
+            self._place_of[group] = self._place_of[shared]
         room = ((0, len(self._groups) - len(self._counts)), (0, 0))
         self._counts, self._sizes = np.pad(self._counts, room), np.pad(self._sizes, room)
         self._first = np.pad(self._first, room, constant_values=NO_ROW)
@@ -153,8 +153,8 @@ class PayloadAnalysis(Analysis[Payload]):
         self._count(SECOND, places, end & 63 == 0)
         self._count(THIRD, places, end & 127 == 0)
 
-    def _count(self, what: int, places: Array, wanted: Array) -> None:
-        self._counts[:, what] += np.bincount(places.take(np.flatnonzero(wanted)), minlength=len(self._counts))
+    def _count(self, what: int, places: Array, mask: Array) -> None:
+        self._counts[:, what] += np.bincount(places.take(np.flatnonzero(mask)), minlength=len(self._counts))
 
     def merge(self, later: PayloadAnalysis) -> None:
         """Add the sums of the TLPs behind."""

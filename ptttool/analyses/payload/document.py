@@ -192,8 +192,8 @@ class Payload(Shown, Struct, frozen=True):
         if aligned:
             heads = ("Begin at 64", "End at 64", "End at 128")
             lines = [_alignment(group) for group in aligned[:_SHOWN_GROUPS]]
-            known = sorted({group.alignment.boundary for group in aligned if group.alignment and group.alignment.boundary})
-            boundary = f"; it is set to {known[0]}" if len(known) == 1 else ""
+            boundaries = sorted({group.alignment.boundary for group in aligned if group.alignment and group.alignment.boundary})
+            boundary = f"; it is set to {boundaries[0]}" if len(boundaries) == 1 else ""
             rest = f"Of completions, those that more follow: they end at a Read Completion Boundary (RCB), 64 or 128 bytes{boundary}."
             yield Table("Alignment in bytes", (*title, Column("TLPs"), *(Column(head, Unit.PERCENT) for head in heads)), lines, note=rest)
         yield Facts([("other TLPs", f"{self.other_tlps:,}")])
@@ -225,7 +225,10 @@ def _line(group: PayloadGroup, names: Names) -> list[Cell]:
 
 
 def _alignment(group: PayloadGroup) -> list[Cell]:
-    found = group.alignment
-    assert found is not None
-    shares = [None if count is None else 100 * count / found.tlps for count in (found.begin_at_64, found.end_at_64, found.end_at_128)]
-    return [group.requester or "others", group.direction, group.operation.value, found.tlps, *shares]
+    alignment = group.alignment
+    assert alignment is not None
+    shares = [
+        None if count is None else 100 * count / alignment.tlps
+        for count in (alignment.begin_at_64, alignment.end_at_64, alignment.end_at_128)
+    ]
+    return [group.requester or "others", group.direction, group.operation.value, alignment.tlps, *shares]

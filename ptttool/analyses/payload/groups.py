@@ -63,19 +63,19 @@ class GroupSums(NamedTuple):
         return 4 * int(np.flatnonzero(self.sizes)[-1])
 
 
-def groups_of(found: Iterable[GroupSums], machine: Machine | None) -> list[PayloadGroup]:
+def groups_of(group_sums: Iterable[GroupSums], machine: Machine | None) -> list[PayloadGroup]:
     """Return groups with the limits that a machine sets, most bytes first.
 
     Parameters
     ----------
-    found : iterable of GroupSums
+    group_sums : iterable of GroupSums
         Their sums, each with at least one TLP.
     machine : Machine or None
         The machine, where it is known.
     """
     functions = {} if machine is None else functions_by_id(machine)
     limited = []
-    for sums in found:
+    for sums in group_sums:
         function = None if sums.requester is None else functions.get(sums.requester)
         limit = None if sums.requester is not None and sums.requester < 1 << 8 else _limit(sums.operation, function)
         limited.append((sums, limit, _boundary(machine, function)))
@@ -104,13 +104,13 @@ def _limit(operation: Operation, function: PciFunction | None) -> Limit | None:
         return None
     name = "MRRS" if operation is Operation.READ else "MPS"
     transfers = None if function is None else function.transfers
-    known = None if transfers is None else transfers.max_read_request if operation is Operation.READ else transfers.max_payload
+    size = None if transfers is None else transfers.max_read_request if operation is Operation.READ else transfers.max_payload
     supported = None if transfers is None or operation is Operation.READ else transfers.max_payload_supported
-    return Limit(name, known or 0, known is not None, supported)
+    return Limit(name, size or 0, size is not None, supported)
 
 
-def _group(found: GroupSums, limit: Limit | None, boundary: int | None) -> PayloadGroup:
-    sizes, counts, operation = found.sizes, found.counts, found.operation
+def _group(sums: GroupSums, limit: Limit | None, boundary: int | None) -> PayloadGroup:
+    sizes, counts, operation = sums.sizes, sums.counts, sums.operation
     present = np.flatnonzero(sizes)
     tlps, size = int(sizes.sum()), int((sizes * np.arange(SIZES)).sum()) * 4
     largest = 4 * int(present[-1])
@@ -124,15 +124,15 @@ def _group(found: GroupSums, limit: Limit | None, boundary: int | None) -> Paylo
     at_limit = None if limit is None else (int(sizes[limit.bytes // 4]) / tlps if limit.bytes // 4 < SIZES else 0.0)
     overhead = (12 + FRAMING) * tlps + 4 * counts[LONG]
     return PayloadGroup(
-        requester=None if found.requester is None else format_id(found.requester),
-        direction=found.direction,
+        requester=None if sums.requester is None else format_id(sums.requester),
+        direction=sums.direction,
         operation=operation,
         tlps=tlps,
         bytes=size,
         smallest=4 * int(present[0]),
         largest=largest,
-        smallest_index=None if found.first is None else int(found.first[present[0]]),
-        largest_index=None if found.first is None else int(found.first[present[-1]]),
+        smallest_index=None if sums.first is None else int(sums.first[present[0]]),
+        largest_index=None if sums.first is None else int(sums.first[present[-1]]),
         mean=size / tlps,
         sizes={str(4 * dws): int(sizes[dws]) for dws in frequent},
         other_sizes=tlps - sum(int(sizes[dws]) for dws in frequent),
@@ -157,8 +157,8 @@ def notes_on(groups: list[PayloadGroup]) -> Iterator[Diagnostic]:
         if group.limit is not None and not group.limit.is_known:
             most[group.limit.name] = max(most.get(group.limit.name, 0), group.largest)
     if most:
-        seen = ", ".join(f"{name} is at least {size}" for name, size in sorted(most.items()))
-        message = f"the limits of some functions are not known (the sidecar of a recording, or --sysfs, has them); seen: {seen}"
+        sizes = ", ".join(f"{name} is at least {size}" for name, size in sorted(most.items()))
+        message = f"the limits of some functions are not known (the sidecar of a recording, or --sysfs, has them); seen: {sizes}"
         yield Diagnostic(Severity.INFO, "limits-unknown", message, details={"largest": most})
     for group in groups:
         limit = group.limit

@@ -214,10 +214,10 @@ def _behind_holes(offsets: Values, cpus: Values, marked: tuple[Array, Array] | N
     at: Any = spread(offsets.array) if isinstance(offsets.array, range) else offsets.array
     numbers: Any = cpus.array
     marks, number = np.unique(marked[1], return_inverse=True)
-    found = np.flatnonzero(np.isin(at, marks))
+    rows = np.flatnonzero(np.isin(at, marks))
     # With several CPUs, offsets of one are those of another.
-    here = np.int64(-1) if numbers is None else numbers[found].astype(np.int64)
-    return found[np.isin(np.searchsorted(marks, at[found]) << 32 | here + 1, number << 32 | marked[0] + 1)]
+    here = np.int64(-1) if numbers is None else numbers[rows].astype(np.int64)
+    return rows[np.isin(np.searchsorted(marks, at[rows]) << 32 | here + 1, number << 32 | marked[0] + 1)]
 
 
 def _stamp(row: int, offsets: Values, cpus: Values, times: Values, size: int, behind_holes: Rows) -> Stamp:

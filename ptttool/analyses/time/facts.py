@@ -138,13 +138,13 @@ def time_facts(
     tick_ns : float or None
         Nanoseconds of a tick, where the user said so.
     """
-    known = clock.model is not TimeModel.UNKNOWN
-    calibration = calibrate(clock, events) if known else None
-    said, tick_from = tick_ns, "asked"
-    tick_ns = tick_ns if known else None
+    has_model = clock.model is not TimeModel.UNKNOWN
+    calibration = calibrate(clock, events) if has_model else None
+    asked_ns, tick_from = tick_ns, "asked"
+    tick_ns = tick_ns if has_model else None
     if tick_ns is None and calibration is not None and calibration.state is CalibrationState.USED:
         tick_ns, tick_from = calibration.tick_ns, "calibrated"
-    elapsed = clock.elapsed if known else None
+    elapsed = clock.elapsed if has_model else None
     return TimeFacts(
         model=clock.model,
         asked=asked,
@@ -158,7 +158,7 @@ def time_facts(
         breaks=clock.breaks,
         holes=clock.holes,
         back=clock.back,
-        notes=list(_notes(clock, calibration, evidence if asked else None, said)),
+        notes=list(_notes(clock, calibration, evidence if asked else None, asked_ns)),
     )
 
 
@@ -170,9 +170,9 @@ def _notes(clock: Clock, calibration: Calibration | None, against: TimeEvidence 
             Severity.WARNING, "time-unknown", "what the Time field counts is not known: nothing is said of time",
             "--time-model counter or delta reads it as one or the other",
         )  # fmt: skip
-    found = TimeModel.UNKNOWN if against is None else against.model
-    if TimeModel.UNKNOWN not in (found, clock.model) and found is not clock.model:
-        yield Diagnostic(Severity.WARNING, "time-model-doubtful", f"the first records speak for the time model {found}, not {clock.model}")
+    model = TimeModel.UNKNOWN if against is None else against.model
+    if TimeModel.UNKNOWN not in (model, clock.model) and model is not clock.model:
+        yield Diagnostic(Severity.WARNING, "time-model-doubtful", f"the first records speak for the time model {model}, not {clock.model}")
     if clock.holes:
         yield Diagnostic(
             Severity.WARNING, "time-holes",
@@ -230,13 +230,13 @@ def _wide(gaps: int) -> str:
 
 
 def _evidence(evidence: TimeEvidence) -> str:
-    said = f"in the first {evidence.records:,} records it {_SIGNS[evidence.sign]}"
+    sentence = f"in the first {evidence.records:,} records it {_SIGNS[evidence.sign]}"
     if evidence.falls is None:
-        return said
-    said += f" (falls in {100 * evidence.falls:.3g} % of its changes"
+        return sentence
+    sentence += f" (falls in {100 * evidence.falls:.3g} % of its changes"
     if evidence.bits < 32:
-        said += f"; entropy {evidence.value_entropy:.1f} bits, of differences {evidence.difference_entropy:.1f}"
-    return said + ")"
+        sentence += f"; entropy {evidence.value_entropy:.1f} bits, of differences {evidence.difference_entropy:.1f}"
+    return sentence + ")"
 
 
 def _span(nanoseconds: float) -> str:

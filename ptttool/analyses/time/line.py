@@ -214,10 +214,10 @@ class Line:
         across = np.minimum(whole, len(points) - 1)
         share = np.clip((edges - firsts[across]) / (lasts[across] - firsts[across] + 1), 0.0, 1.0)
         share[whole == len(points)] = 0.0
-        found = before[whole] + np.floor(values[across] * share[:, None]).astype(np.int64)
+        totals = before[whole] + np.floor(values[across] * share[:, None]).astype(np.int64)
         count_in = points[across, _LAST_ROW] - points[across, _ROW] + 1
         rows = points[across, _ROW] + np.floor(count_in * share).astype(np.int64)
-        return Intervals(width, edges[:-1], rows[:-1], np.diff(found, axis=0))
+        return Intervals(width, edges[:-1], rows[:-1], np.diff(totals, axis=0))
 
     def moments(self, cpu: int, ends: Table) -> tuple[Table, Table]:
         """Return when the records came that end at offsets of an AUX stream.
@@ -242,9 +242,9 @@ class Line:
         held = points[np.minimum(np.searchsorted(points[:, _END], ends, side="left"), len(points) - 1)]
         share = (ends - held[:, _BEGIN]) / (held[:, _END] - held[:, _BEGIN])
         ticks = held[:, _FIRST] + np.rint((held[:, _LAST] - held[:, _FIRST]) * share).astype(np.int64)
-        known = (held[:, _BEGIN] < ends) & (held[:, _END] >= ends)
-        known &= (held[:, _SEGMENT] == held[:, _LAST_SEGMENT]) | (held[:, _END] == ends)
-        return ticks, np.where(known, held[:, _LAST_SEGMENT], -1)
+        inside = (held[:, _BEGIN] < ends) & (held[:, _END] >= ends)
+        inside &= (held[:, _SEGMENT] == held[:, _LAST_SEGMENT]) | (held[:, _END] == ends)
+        return ticks, np.where(inside, held[:, _LAST_SEGMENT], -1)
 
 
 def _time_before(moments: Table, edges: Table) -> Table:

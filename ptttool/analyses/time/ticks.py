@@ -102,9 +102,9 @@ class Ticks(NamedTuple):
         """Return the numbers of rows in their part: with the first record of the recording in it, their ``index``."""
         return (rows if self.rows is None else self.rows[rows]) + self.row
 
-    def taken(self, wanted: Mask) -> Ticks:
+    def taken(self, mask: Mask) -> Ticks:
         """Return the time of the rows for which a mask is true."""
-        rows = np.flatnonzero(wanted)
+        rows = np.flatnonzero(mask)
         at = None if self.at is None else self.at[rows]
         # Several breaks in front of one row each count: segments are numbered as in the part without the condition.
         breaks, holes = np.searchsorted(rows, self.breaks), np.unique(np.searchsorted(rows, self.holes))
