@@ -110,8 +110,8 @@ def fields_of(shape: type) -> tuple[tuple[str, str, str], ...]:
         keys = zip(shape.__struct_fields__, shape.__struct_encode_fields__, strict=True)
     else:
         keys = ((each.name, each.name.removesuffix("_")) for each in dataclasses.fields(shape))  # type: ignore[arg-type]
-    said = {name: word for word in ("omits_none", "merges", "hides") for name in getattr(shape, f"json_{word}", ())}
-    return tuple((name, key, said.get(name, "")) for name, key in keys if said.get(name) != "hides")
+    words = {name: word for word in ("omits_none", "merges", "hides") for name in getattr(shape, f"json_{word}", ())}
+    return tuple((name, key, words.get(name, "")) for name, key in keys if words.get(name) != "hides")
 
 
 def to_json(value: object) -> Any:
@@ -199,7 +199,7 @@ def dumps(value: object, *, indent: int | None = 2) -> str:
         Text in which every character that a terminal would obey is escaped.
     """
     text = json.dumps(to_json(value), indent=indent, ensure_ascii=False)
-    return _OBEYED_BY_TERMINALS.sub(lambda found: "\\u007f" if found[0] == "\x7f" else json.dumps(found[0])[1:-1], text)
+    return _OBEYED_BY_TERMINALS.sub(lambda match: "\\u007f" if match[0] == "\x7f" else json.dumps(match[0])[1:-1], text)
 
 
 class ErrorBody(Struct, frozen=True):

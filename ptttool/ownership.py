@@ -52,18 +52,18 @@ def weakness_of(path: str, *, trusted: frozenset[int] = frozenset()) -> Weakness
     Weakness or None
         None if root alone decides what lies there. That everyone can write is reported before that one user can.
     """
-    found = None
+    first = None
     for way in dict.fromkeys((os.path.abspath(path), os.path.realpath(path))):
         for weakness in _on(way, trusted):
             if weakness.everyone:
                 return weakness
-            found = found or weakness
-    return found
+            first = first or weakness
+    return first
 
 
 def _on(path: str, trusted: frozenset[int]) -> list[Weakness]:
     """Return the weak folders of a path without links, the outermost first."""
-    found = []
+    weaknesses = []
     at_end = True
     while True:
         try:
@@ -73,11 +73,11 @@ def _on(path: str, trusted: frozenset[int]) -> list[Weakness]:
         if about is not None:
             weakness = _weakness(path, about, trusted, at_end)
             if weakness is not None:
-                found.append(weakness)
+                weaknesses.append(weakness)
             at_end = False
         above = os.path.dirname(path)  # noqa: PTH120
         if above == path:
-            return found[::-1]
+            return weaknesses[::-1]
         path = above
 
 

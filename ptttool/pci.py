@@ -55,14 +55,14 @@ class PciAddress(tuple[int, int, int, int]):
         UsageError
             The text is not a PCI address: ``code`` is ``bad-pci-address``.
         """
-        found = cls.try_parse(text)
-        if found is None:
+        address = cls.try_parse(text)
+        if address is None:
             raise UsageError(
                 f"{text!r} is not a PCI address",
                 hint="write it as domain:bus:device.function, for example 0000:00:10.0",
                 code="bad-pci-address",
             )
-        return found
+        return address
 
     @classmethod
     def try_parse(cls, text: str) -> PciAddress | None:
@@ -78,10 +78,10 @@ class PciAddress(tuple[int, int, int, int]):
     @classmethod
     def of_json(cls, text: str) -> PciAddress:
         """Read an address like :meth:`parse`; ValueError if the text is not a PCI address."""
-        found = cls.try_parse(text)
-        if found is None:
+        address = cls.try_parse(text)
+        if address is None:
             raise ValueError(f"not a PCI address: {text!r}")
-        return found
+        return address
 
     def as_json(self) -> str:
         """Return the address as text."""

@@ -42,12 +42,12 @@ def _has_entry_points(group: str) -> bool:
     named = f"[{group}]".encode()
     for folder in dict.fromkeys(sys.path):
         try:
-            found = [entry.path for entry in os.scandir(folder or ".") if entry.name.endswith((".dist-info", ".egg-info"))]
+            paths = [entry.path for entry in os.scandir(folder or ".") if entry.name.endswith((".dist-info", ".egg-info"))]
         except NotADirectoryError:  # an archive
             return True
         except OSError:
             continue
-        for path in found:
+        for path in paths:
             with suppress(OSError):
                 if named in Path(path, "entry_points.txt").read_bytes():
                     return True
@@ -67,9 +67,9 @@ def allow_foreign_plug_ins() -> None:
 
 def left_out() -> list[PlugInError]:
     """Return an error for each plug-in that was left out since the last call, because this is root and others can change it."""
-    found = [*_left_out]
+    errors = [*_left_out]
     _left_out.clear()
-    return found
+    return errors
 
 
 class PlugIns:
@@ -113,11 +113,11 @@ class PlugIns:
         """Return the error for an entry point that others than root can change: its distribution, or its module."""
         folders = [] if point.dist is None else [str(point.dist.locate_file(""))]
         try:
-            found = importlib.util.find_spec(point.module.partition(".")[0])
+            spec = importlib.util.find_spec(point.module.partition(".")[0])
         except (ImportError, ValueError):  # reported when it is loaded
-            found = None
-        if found is not None:
-            folders += [path for path in (found.origin, *(found.submodule_search_locations or ())) if path is not None]
+            spec = None
+        if spec is not None:
+            folders += [path for path in (spec.origin, *(spec.submodule_search_locations or ())) if path is not None]
         weakness = next((each for each in map(weakness_of, folders) if each is not None), None)
         if weakness is None:
             return None
@@ -168,8 +168,8 @@ class PlugIns:
         built_in : set of str
             Names of the built-in things.
         """
-        found = self._find()
-        taken = [self._clash(point, "that name is built in") for name, point in found.items() if name in built_in]
+        points = self._find()
+        taken = [self._clash(point, "that name is built in") for name, point in points.items() if name in built_in]
         return [*taken, *self._clashes]
 
     def _clash(self, point: EntryPoint, reason: str) -> PlugInError:
@@ -277,13 +277,13 @@ class Registry(Generic[T]):
 
     def broken(self) -> list[PlugInError]:
         """Return why some plug-ins cannot be loaded, or are not used since their names are taken."""
-        found = []
+        errors = []
         for name in self.names():
             try:
                 self.get(name)
             except PlugInError as error:
-                found.append(error)
-        return found + self._plug_ins.clashes(self._built_in)
+                errors.append(error)
+        return errors + self._plug_ins.clashes(self._built_in)
 
     def get(self, name: str) -> T:
         """Return the thing with a name.

@@ -20,7 +20,7 @@ _CONTROL = re.compile(f"[\\x00-\\x1f{OBEYED}]")
 
 def clean(text: str) -> str:
     """Return a text of a file or a device on one line, without anything that a terminal would obey."""
-    return _CONTROL.sub(lambda found: _escaped(ord(found[0])), text)
+    return _CONTROL.sub(lambda match: _escaped(ord(match[0])), text)
 
 
 def _escaped(code: int) -> str:

@@ -90,12 +90,12 @@ def analyze(
     5569
     """
     files = with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
-    wanted = listed(names)
-    sums = RecordingSums(wanted)
+    analyses = listed(names)
+    sums = RecordingSums(analyses)
     with workers_for(files, jobs) as workers:
         ask = Ask(workers, time=TimeOptions(time_model, tick_ns), options=options or {})
         read = Reading(request_of(protocol, parameters), ask, where)
-        done, _ = read.each(files, lambda one: read.analyzed(one, wanted, sums))
+        done, _ = read.each(files, lambda one: read.analyzed(one, analyses, sums))
     return sums.document(done)
 
 

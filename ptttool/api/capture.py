@@ -253,10 +253,10 @@ def event_of_recording(path: str) -> tuple[Attribute, str | None]:
         contents = source.contents
         attribute = ptt_attribute(contents)
         if attribute is None:
-            seen, looks = contents.revision, 0
+            revision, looks = contents.revision, 0
             for _ in source.chunks():  # through a pipe the attributes come with the rest
-                if contents.revision != seen and looks < MAX_DESCRIPTIONS:
-                    seen, looks, attribute = contents.revision, looks + 1, ptt_attribute(contents)
+                if contents.revision != revision and looks < MAX_DESCRIPTIONS:
+                    revision, looks, attribute = contents.revision, looks + 1, ptt_attribute(contents)
                 if attribute is not None:
                     break
             attribute = ptt_attribute(contents)

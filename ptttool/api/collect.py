@@ -181,7 +181,7 @@ class Collected:
             self._origin,
             file,
             size,
-            [CollectedPart(name, len(found), sum(found)) for name, found in parts.items()],
+            [CollectedPart(name, len(sizes), sum(sizes)) for name, sizes in parts.items()],
             [CollectedFile(path, length) for path, length in sizes.items()],
             [RefusedFile(path, os.strerror(number)) for path, number in self._contents.refused.items()],
             self.left_out,

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from ptttool.errors import UsageError
 
 
-def listed(given: str | Iterable[str]) -> tuple[str, ...]:
+def listed(names: str | Iterable[str]) -> tuple[str, ...]:
     """Return the texts of a list, or the one text that stands for it."""
-    return (given,) if isinstance(given, str) else tuple(given)
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def command_words(command: Iterable[str]) -> tuple[str, ...]:

@@ -178,12 +178,12 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
     """
     with Recording(Request(str(recorded.path))) as recording:
         recording.topology = machine = recording.part_of(plan.machine)
-        found = run(recording, Ask(machine=machine, went_offline=recorded.went_offline), _ANALYSES).results
-    window, loss = recorded.elapsed, found["loss"].signs
+        results = run(recording, Ask(machine=machine, went_offline=recorded.went_offline), _ANALYSES).results
+    window, loss = recorded.elapsed, results["loss"].signs
     # What is missing was traced, too: no rate, and no share, follows from the rest.
     whole = _whole(window, loss)
-    seen = None if before is None else _whole(before.window, before.loss)
-    traffic, latency = found["traffic"], found["latency"]
+    earlier = None if before is None else _whole(before.window, before.loss)
+    traffic, latency = results["traffic"], results["latency"]
     spreads = {group.key: group.ticks for group in latency.requesters if group.ticks is not None}
     names = names_of(machine)
     rows = [_row(each, whole, names, spreads.get(each.requester)) for each in traffic.rows]
@@ -194,12 +194,12 @@ def sample_of(number: int, taken: datetime, plan: Plan, recorded: Recorded, *, p
         event=plan.chosen.built.event,
         window=window,
         passed=passed,
-        share=None if seen is None or not passed else 100 * seen / passed,
+        share=None if earlier is None or not passed else 100 * earlier / passed,
         tlps=traffic.total.tlps,
         bytes=traffic.total.bytes,
         requested_bytes=traffic.total.requested_bytes,
         rows=rows,
-        errors=[ErrorCount(each.code, each.count) for each in found["errors"].kinds],
+        errors=[ErrorCount(each.code, each.count) for each in results["errors"].kinds],
         loss=list(loss),
         replay_of=recorded.replay_of,
     )

@@ -226,8 +226,8 @@ def tune_attributes(device: PttDevice, names: str | Sequence[str] | None = None)
     >>> tune_attributes(device, ["qos_tx_p", "qos_tx_np"])
     {'qos_tx_p': 1, 'qos_tx_np': 1}
     """
-    known = attribute_names(device)
-    return {name: read_value(device, name) for name in resolve_attributes(device.name, known, known if names is None else listed(names))}
+    every = attribute_names(device)
+    return {name: read_value(device, name) for name in resolve_attributes(device.name, every, every if names is None else listed(names))}
 
 
 def set_tune_attributes(

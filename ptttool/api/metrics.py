@@ -99,9 +99,9 @@ def machine_metrics(sysfs: str | Path | None = None, *, demo: bool = False, doct
     add_machine(samples, read_machine(source, tune=True))
     add_journal(samples, source)
     if doctor:
-        found = examine(source)
-        checks = {answer.check: str(answer.status) for answer in found.answers}
-        add_doctor(samples, checks, [str(status) for status in Status], found.works)
+        verdict = examine(source)
+        checks = {answer.check: str(answer.status) for answer in verdict.answers}
+        add_doctor(samples, checks, [str(status) for status in Status], verdict.works)
     return Metrics(samples)
 
 

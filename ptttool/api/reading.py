@@ -115,7 +115,7 @@ class Reading:
         failures : list of PtttoolError
             The errors of those that could not be read, or not to the end.
         """
-        found: list[T] = []
+        results: list[T] = []
         failures: list[PtttoolError] = []
         for path in paths:
             try:
@@ -125,6 +125,6 @@ class Reading:
                 if unread is None:
                     raise
                 what, failure = unread(path, error), error
-            found.append(what)
+            results.append(what)
             failures += [] if failure is None else [failure]
-        return found, failures
+        return results, failures

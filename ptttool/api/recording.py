@@ -408,8 +408,8 @@ def request_of(protocol: str | None, parameters: Mapping[str, object] | None) ->
     """Return as what recordings are to be read; the paths are not known yet."""
     from ptttool.decoders.parameters import Given
 
-    given = {name: Given(_text(value), f"parameter {name}") for name, value in (parameters or {}).items()}
-    return Request("", protocol, given)
+    values = {name: Given(_text(value), f"parameter {name}") for name, value in (parameters or {}).items()}
+    return Request("", protocol, values)
 
 
 def _text(value: object) -> str:

@@ -262,7 +262,7 @@ def sweep_tune_attributes(
             plan, log = run_sweep(session, plan_of(device, options), open_log, tracer=tracer, planned=planned, progress=progress)
         except PtttoolError as error:
             raise _kept(error, log_path, len(opened[0].runs) if opened else None) from None
-        found = tuple(session.diagnostics)
+        diagnostics = tuple(session.diagnostics)
     results = analyze_runs(plan.design, [(metric, values_of(metric, log.runs)) for metric in options.metrics])
     try:
         # The picture first: a file of results says that all is done.
@@ -279,7 +279,7 @@ def sweep_tune_attributes(
         output=target,
         picture=None if picture is None else Path(picture),
         results=results,
-        diagnostics=(*found, *plan.diagnostics, *_odd(plan, log.runs)),
+        diagnostics=(*diagnostics, *plan.diagnostics, *_odd(plan, log.runs)),
         plan=plan,
         runs=tuple(log.runs),
     )
@@ -331,15 +331,15 @@ def values_of(metric: Metric, runs: Sequence[RunRecord]) -> Table:
 
 def _odd(plan: SweepPlan, runs: Sequence[RunRecord]) -> list[Diagnostic]:
     """Report runs that failed."""
-    found = []
+    diagnostics = []
     for setting in plan.design.settings:
         failed = [run for run in runs if run.setting == setting and run.problem is not None]
         if failed:
             label = plan.design.label(setting)
             message = f"{label}: {len(failed)} of {plan.rounds} runs do not count: {failed[0].problem}"
             details = {"failed": len(failed), "rounds": [run.round for run in failed]}
-            found.append(Diagnostic(Severity.WARNING, "failed-runs", message, where=label, details=details))
-    return found
+            diagnostics.append(Diagnostic(Severity.WARNING, "failed-runs", message, where=label, details=details))
+    return diagnostics
 
 
 class _TraceOfRuns:
@@ -362,15 +362,15 @@ class _TraceOfRuns:
         """Wait for the trace; return the documents of its analyses."""
         return self._found.result()
 
-    def _record(self, found: Future[Mapping[str, Any]]) -> None:
+    def _record(self, future: Future[Mapping[str, Any]]) -> None:
         try:
             with scratch_folder() as folder:
                 path = folder / "run.data"
                 record(replace(self._plan, output=path))
                 (analyzed,) = analyze(path, self._analyses).recordings
-            found.set_result({name: to_json(result) for name, result in analyzed.results.items()})
+            future.set_result({name: to_json(result) for name, result in analyzed.results.items()})
         except BaseException as error:
-            found.set_exception(error)
+            future.set_exception(error)
 
 
 def _tracer(metrics: Sequence[Metric], plan: Plan | None) -> Tracer | None:

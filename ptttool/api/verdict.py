@@ -53,10 +53,10 @@ def refuse_empty(plan: Plan, recorded: Recorded, summary: RecordingSummary, cont
 
 def _tracers(plan: Plan, recorded: Recorded) -> list[str]:
     """Describe the processes that had an event of the device among their arguments, before the recording or now."""
-    found = {one.details["pid"]: str(one.details["process"]) for one in recorded.diagnostics if one.code == MAYBE_BUSY}
+    tracers = {one.details["pid"]: str(one.details["process"]) for one in recorded.diagnostics if one.code == MAYBE_BUSY}
     if recorded.replay_of is None:
-        found |= {one.pid: str(one) for one in tracers_now(plan.device.name)}
-    return list(found.values())
+        tracers |= {one.pid: str(one) for one in tracers_now(plan.device.name)}
+    return list(tracers.values())
 
 
 def not_as_asked(recorded: Recorded, summary: RecordingSummary) -> NotAsAskedError | None:

@@ -180,14 +180,14 @@ def exporter_name(name: str | None, output: Path | None) -> str | None:
     if output is None or output.suffix == "":
         return None
     by_suffix = {suffix: exporter.name for exporter in EXPORTERS for suffix in exporter.suffixes}
-    found = by_suffix.get(output.suffix.lower())
-    if found is None:
+    exporter = by_suffix.get(output.suffix.lower())
+    if exporter is None:
         raise UsageError(
             f"{output}: the suffix {output.suffix} is not that of an output format",
             hint="name one with --to: " + ", ".join(EXPORTERS.names()),
             code="unknown-format",
         )
-    return found
+    return exporter
 
 
 def write_pieces(writer: Writer, pieces: Iterable[Any]) -> None:

@@ -81,8 +81,8 @@ def pandas_metadata(schema: Schema, version: str) -> str:
         if (dtype := _PANDAS_DTYPES.get(column.dtype)) is not None
     ]
     creator = {"library": "ptttool", "version": version}
-    found = {"index_columns": [], "column_indexes": [], "columns": columns, "creator": creator, "pandas_version": None}
-    return json.dumps(found, separators=(",", ":"))
+    document = {"index_columns": [], "column_indexes": [], "columns": columns, "creator": creator, "pandas_version": None}
+    return json.dumps(document, separators=(",", ":"))
 
 
 def _cells(values: Values, size: int, levels: dict[int, bytes | None]) -> Cells:

@@ -109,9 +109,9 @@ def _short_digits(count: int, width: int) -> tuple[Bytes, Numbers]:
 
 def _half_dws() -> Eights:
     """Return the text of every 16-bit half of a DW: ``xx xx`` and three spaces."""
-    found: Bytes = np.full((1 << 16, 8), ord(" "), dtype=np.uint8)
-    found[:, [0, 1, 3, 4]] = _digits(np.arange(1 << 16), 4)
-    return found.view(np.uint64)[:, 0]
+    texts: Bytes = np.full((1 << 16, 8), ord(" "), dtype=np.uint8)
+    texts[:, [0, 1, 3, 4]] = _digits(np.arange(1 << 16), 4)
+    return texts.view(np.uint64)[:, 0]
 
 
 class _Page:

@@ -275,10 +275,10 @@ class PerfettoFile(Writer):
 
         return fill
 
-    def _interned(self, table: Any, known: dict[str, int], text: str) -> int:
-        iid = known.get(text)
+    def _interned(self, table: Any, iids: dict[str, int], text: str) -> int:
+        iid = iids.get(text)
         if iid is None:
-            iid = known[text] = len(known) + 1
+            iid = iids[text] = len(iids) + 1
             table.add(iid=iid, name=clean(text))
         return iid
 

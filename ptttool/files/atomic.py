@@ -81,16 +81,16 @@ def _located(path: str | Path) -> Iterator[Location]:
 
 @contextmanager
 def _opened(location: Location, force: bool, mode: int | None) -> Iterator[IO[bytes]]:
-    found = location.found
-    if found is not None:
-        if stat.S_ISDIR(found.st_mode):
+    status = location.found
+    if status is not None:
+        if stat.S_ISDIR(status.st_mode):
             raise OutputError(f"{location.path}: a folder", code="is-a-folder")
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             if not force:
                 raise _untrusted_link(location)
-        elif not stat.S_ISREG(found.st_mode) or is_standard_output(found):
+        elif not stat.S_ISREG(status.st_mode) or is_standard_output(status):
             try:
-                with _in_place(location, found, mode) as file:
+                with _in_place(location, status, mode) as file:
                     yield file
             except UnreadError:
                 raise _no_reader(location, f"did not read for {_PATIENCE:g} s") from None
@@ -98,7 +98,7 @@ def _opened(location: Location, force: bool, mode: int | None) -> Iterator[IO[by
         elif not force:
             raise OutputError(f"{location.path}: exists already", hint="--force overwrites it", code="exists")
     sweep(location.folder)
-    with _whole(location, force, _mode_like(found) if mode is None else mode) as file:
+    with _whole(location, force, _mode_like(status) if mode is None else mode) as file:
         yield file
 
 
@@ -154,19 +154,19 @@ def _finish(file: IO[bytes], mode: int, temporary: str, location: Location, forc
         os.fsync(folder)
 
 
-def _in_place(location: Location, found: os.stat_result, mode: int | None) -> IO[bytes]:
+def _in_place(location: Location, status: os.stat_result, mode: int | None) -> IO[bytes]:
     """Open what is not replaced. Standard output is continued: if it is a file, a new descriptor of it would begin at its start."""
-    if is_standard_output(found):
+    if is_standard_output(status):
         return whole_writer(os.dup(1))
     about = os.fstat(location.folder)
     # As the kernel does with fs.protected_fifos: who plants a pipe for others to write to reads what they write.
-    if about.st_mode & stat.S_ISVTX and about.st_mode & 0o022 and found.st_uid not in (0, os.geteuid(), about.st_uid):
+    if about.st_mode & stat.S_ISVTX and about.st_mode & 0o022 and status.st_uid not in (0, os.geteuid(), about.st_uid):
         raise AccessError(
             f"{location.path}: a pipe or device of another user, in a folder that everyone may write",
             hint="name another file",
             code="untrusted-pipe",
         )
-    if mode is not None and not mode & 0o077 and stat.S_ISFIFO(found.st_mode) and found.st_uid not in (0, os.geteuid()):
+    if mode is not None and not mode & 0o077 and stat.S_ISFIFO(status.st_mode) and status.st_uid not in (0, os.geteuid()):
         raise AccessError(
             f"{location.path}: a pipe of another user, who would read what is meant for this user alone",
             hint="name another file",
@@ -179,17 +179,17 @@ def _in_place(location: Location, found: os.stat_result, mode: int | None) -> IO
             descriptor = os.open(location.name, flags, dir_fd=location.folder)
             break
         except OSError as error:
-            if error.errno != errno.ENXIO or not stat.S_ISFIFO(found.st_mode):
+            if error.errno != errno.ENXIO or not stat.S_ISFIFO(status.st_mode):
                 raise output_failure(location.path, error) from None
         # Nobody reads it. This user may begin to; another one does not make this process wait.
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise _no_reader(location, "does not read")
         time.sleep(_LOOK)
-    if not os.path.samestat(os.fstat(descriptor), found):
+    if not os.path.samestat(os.fstat(descriptor), status):
         os.close(descriptor)
         raise OutputError(f"{location.path}: something else has got this name meanwhile", hint="try again", code="cannot-write")
     # Another user may read a part and stop: a descriptor that does not block ends the wait.
-    is_foreign = stat.S_ISFIFO(found.st_mode) and found.st_uid != os.geteuid()
+    is_foreign = stat.S_ISFIFO(status.st_mode) and status.st_uid != os.geteuid()
     os.set_blocking(descriptor, not is_foreign)
     return whole_writer(descriptor, patience=_PATIENCE if is_foreign else None)
 
@@ -206,10 +206,10 @@ def _untrusted_link(location: Location) -> OutputError:
     )
 
 
-def _mode_like(found: os.stat_result | None) -> int:
+def _mode_like(status: os.stat_result | None) -> int:
     """Return the permission bits of a file that replaces another one. It never runs as another user."""
-    if found is not None and stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
-        return found.st_mode & 0o777
+    if status is not None and stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+        return status.st_mode & 0o777
     return _new_file_mode()
 
 

@@ -85,9 +85,9 @@ def _removed(workspace: Workspace) -> Iterator[Workspace]:
             workspace.close()
 
 
-def _refuse_what_is_there(location: Location, found: os.stat_result) -> None:
+def _refuse_what_is_there(location: Location, status: os.stat_result) -> None:
     path = location.path
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise OutputError(f"{path}: this is a file, not a folder", code="not-a-folder")
     folder = os.open(location.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=location.folder)
     try:
@@ -95,16 +95,16 @@ def _refuse_what_is_there(location: Location, found: os.stat_result) -> None:
             raise OutputError(f"{path}: the folder is not empty", hint="name another folder, or remove this one first", code="exists")
     finally:
         os.close(folder)
-    if found.st_dev != os.fstat(location.folder).st_dev or os.path.samestat(found, Path.cwd().stat()):
+    if status.st_dev != os.fstat(location.folder).st_dev or os.path.samestat(status, Path.cwd().stat()):
         message = f"{path}: a mount point, or the working directory: no other folder can take its place"
         raise OutputError(message, hint="name a folder in it", code="exists")
 
 
 def _publish(location: Location, workspace: Workspace) -> None:
     """Give the new folder its name: rename(2) replaces a folder that is empty, and nothing else."""
-    found = location.found
-    if found is not None and found.st_uid == os.geteuid():
-        os.chmod(NEW, stat.S_IMODE(found.st_mode) & ~stat.S_ISUID, dir_fd=workspace.inside)
+    status = location.found
+    if status is not None and status.st_uid == os.geteuid():
+        os.chmod(NEW, stat.S_IMODE(status.st_mode) & ~stat.S_ISUID, dir_fd=workspace.inside)
     try:
         os.rename(NEW, location.name, src_dir_fd=workspace.inside, dst_dir_fd=location.folder)
     except OSError as error:

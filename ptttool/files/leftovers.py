@@ -248,8 +248,8 @@ def _is_left(descriptor: int, name: str) -> bool:
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or not _lock(descriptor):
         return False
-    found = _PATTERN.fullmatch(name)
-    here = found is not None and any(one == other for one, other in zip(found.groups(), _marks(), strict=True))
+    match = _PATTERN.fullmatch(name)
+    here = match is not None and any(one == other for one, other in zip(match.groups(), _marks(), strict=True))
     return here or time.time() - about.st_mtime > WEEK
 
 

@@ -126,10 +126,10 @@ def _is_private(about: os.stat_result, folder: int) -> bool:
         if "system.posix_acl_access" in os.listxattr(folder):
             return False
     try:
-        group, known = grp.getgrgid(about.st_gid), pwd.getpwuid(user)
+        group, account = grp.getgrgid(about.st_gid), pwd.getpwuid(user)
     except KeyError:
         return False
-    return known.pw_gid == about.st_gid and group.gr_name == known.pw_name and {*group.gr_mem} <= {known.pw_name}
+    return account.pw_gid == about.st_gid and group.gr_name == account.pw_name and {*group.gr_mem} <= {account.pw_name}
 
 
 def _is_trusted(link: os.stat_result, folder: int) -> bool:
@@ -161,12 +161,12 @@ class _Walk(Struct):
             before, _, name = (text.rstrip("/") or "/.").rpartition("/")
             folder = self.enter(self.start(text) if text.startswith("/") else folder, before)
             try:
-                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
-                found = None
-            if found is None or not stat.S_ISLNK(found.st_mode):
-                self._check_owners(owners, found)
-                return Location(self.path, folder, name, found)
+                status = None
+            if status is None or not stat.S_ISLNK(status.st_mode):
+                self._check_owners(owners, status)
+                return Location(self.path, folder, name, status)
             about, target = self._next_link(name, folder)
             if not _is_trusted(about, folder):
                 if not is_folder:
@@ -213,8 +213,8 @@ class _Walk(Struct):
         # A second name of a link can be made by somebody who does not own it.
         return link.st_uid if link.st_nlink == 1 else -1
 
-    def _check_owners(self, owners: list[int], found: os.stat_result | None) -> None:
-        if any(found is None or owner != found.st_uid for owner in owners):
+    def _check_owners(self, owners: list[int], status: os.stat_result | None) -> None:
+        if any(status is None or owner != status.st_uid for owner in owners):
             raise OutputError(
                 f"{self.path}: a link on the path can be changed by another user, and does not lead to a folder of its owner",
                 hint="name the folder by a path without that link",

@@ -269,9 +269,9 @@ def _read_holder(descriptor: int) -> Holder | None:
     """Read the holder's text; None for one that is not there, not whole, or of a process that has ended."""
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
-        found = json.loads(os.read(descriptor, LONGEST_TEXT))
-        pid, started = int(found["pid"]), found["started"]
-        holder = Holder(pid, str(found["user"])[:100], str(found["purpose"])[:LONGEST_PURPOSE], str(found["since"])[:40])
+        document = json.loads(os.read(descriptor, LONGEST_TEXT))
+        pid, started = int(document["pid"]), document["started"]
+        holder = Holder(pid, str(document["user"])[:100], str(document["purpose"])[:LONGEST_PURPOSE], str(document["since"])[:40])
     except (OSError, ValueError, OverflowError, KeyError, TypeError, RecursionError):
         return None
     return holder if process_start(pid) == started else None

@@ -58,8 +58,8 @@ def read_small(address: str, most: int) -> bytes:
     file = open_remote(address)
     try:
         with storage_answers():
-            found: bytes = file.read(most)
-            return found
+            content: bytes = file.read(most)
+            return content
     finally:
         file.close()
 

@@ -135,7 +135,7 @@ class GeneratedRecording:
 
     Parameters
     ----------
-    wanted : Wanted
+    settings : Wanted
         What to generate.
 
     Attributes
@@ -155,34 +155,36 @@ class GeneratedRecording:
         A setting is unknown or out of range.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
-        profile = PROFILES.get(wanted.profile)
-        _one_of("--format", wanted.format, FORMATS)
-        _one_of("--pattern", wanted.pattern, PATTERNS)
-        _one_of("--direction", wanted.direction, DIRECTIONS)
-        eight_dw, everything = wanted.format == "8dw", wanted.direction == EVERYTHING
+    def __init__(self, settings: Wanted) -> None:
+        profile = PROFILES.get(settings.profile)
+        _one_of("--format", settings.format, FORMATS)
+        _one_of("--pattern", settings.pattern, PATTERNS)
+        _one_of("--direction", settings.direction, DIRECTIONS)
+        eight_dw, everything = settings.format == "8dw", settings.direction == EVERYTHING
         # No direction of 8DW holds what goes both ways; the event then names the one of most requests.
-        direction = (INBOUND if eight_dw else BOTH) if everything else Direction(wanted.direction)
+        direction = (INBOUND if eight_dw else BOTH) if everything else Direction(settings.direction)
         request = TraceRequest(
             device=PMU,
             root_ports=(profile.port,),
             direction=direction,
-            format=Format(wanted.format),
-            pattern=None if wanted.pattern == "legacy" else Pattern(wanted.pattern),
+            format=Format(settings.format),
+            pattern=None if settings.pattern == "legacy" else Pattern(settings.pattern),
         )
         built = build(request, force=True)
-        pattern = PATTERNS[Pattern(wanted.pattern)]
-        self._wanted = wanted
-        self._records = Records(profile, eight_dw=eight_dw, pattern=pattern, seed=wanted.seed, flow=None if everything else built.flow)
+        pattern = PATTERNS[Pattern(settings.pattern)]
+        self._settings = settings
+        self._records = Records(profile, eight_dw=eight_dw, pattern=pattern, seed=settings.seed, flow=None if everything else built.flow)
         self._record_size = self._records.record_size
-        if not 1 <= wanted.streams <= MOST_STREAMS:
-            raise UsageError(f"--streams: {wanted.streams}, not from 1 to {MOST_STREAMS}", code="bad-streams")
-        if wanted.size < self._record_size * wanted.streams:
-            raise UsageError(f"--size: {wanted.size} bytes are too few for a record of {self._record_size} in each stream", code="bad-size")
-        if wanted.payload < SMALLEST_PAYLOAD:
-            raise UsageError(f"--payload-size: {wanted.payload} bytes, less than {SMALLEST_PAYLOAD}", code="bad-size")
-        self._payload = wanted.payload // self._record_size * self._record_size
-        self.streams = tuple(self._dealt_out(wanted.size // self._record_size))
+        if not 1 <= settings.streams <= MOST_STREAMS:
+            raise UsageError(f"--streams: {settings.streams}, not from 1 to {MOST_STREAMS}", code="bad-streams")
+        if settings.size < self._record_size * settings.streams:
+            raise UsageError(
+                f"--size: {settings.size} bytes are too few for a record of {self._record_size} in each stream", code="bad-size"
+            )
+        if settings.payload < SMALLEST_PAYLOAD:
+            raise UsageError(f"--payload-size: {settings.payload} bytes, less than {SMALLEST_PAYLOAD}", code="bad-size")
+        self._payload = settings.payload // self._record_size * self._record_size
+        self.streams = tuple(self._dealt_out(settings.size // self._record_size))
         self.records = sum(stream.records for stream in self.streams)
         self.size = self.records * self._record_size
         self.duration = self._records.time_at(self.records - 1)
@@ -197,13 +199,13 @@ class GeneratedRecording:
         ends inside a buffer, as it does when the trace is stopped.
         """
         per_buffer = DMA_BUFFER // self._record_size
-        share = records // self._wanted.streams
+        share = records // self._settings.streams
         share = share // per_buffer * per_buffer or share
-        for cpu in range(self._wanted.streams - 1):
+        for cpu in range(self._settings.streams - 1):
             yield GeneratedStream(cpu, share, cpu * share)
-        first = (self._wanted.streams - 1) * share
+        first = (self._settings.streams - 1) * share
         count = records - first
-        yield GeneratedStream(self._wanted.streams - 1, count - (count % per_buffer == 0), first)
+        yield GeneratedStream(self._settings.streams - 1, count - (count % per_buffer == 0), first)
 
     def write(self, file: IO[bytes]) -> None:
         """Write the recording, in bounded memory."""
@@ -211,14 +213,14 @@ class GeneratedRecording:
 
     def document(self, file: str) -> GenerateDocument:
         """Return what was made, for ``--json``; ``file`` is the path that it was written to."""
-        wanted = self._wanted
+        settings = self._settings
         return GenerateDocument(
             file=file,
-            profile=wanted.profile,
-            format=wanted.format,
-            pattern=wanted.pattern,
-            direction=wanted.direction,
-            seed=wanted.seed,
+            profile=settings.profile,
+            format=settings.format,
+            pattern=settings.pattern,
+            direction=settings.direction,
+            seed=settings.seed,
             event=self.event.name,
             config=self.event.config,
             records=self.records,
@@ -272,9 +274,9 @@ class GeneratedRecording:
         }
 
 
-def _one_of(option: str, value: str, known: Iterable[str]) -> None:
-    known = list(known)
-    if value not in known:
+def _one_of(option: str, value: str, choices: Iterable[str]) -> None:
+    choices = list(choices)
+    if value not in choices:
         raise UsageError(
-            f"{option}: {value!r} is not known", hint=f"choose {in_words(known, 'or')}", code=f"unknown-{option.removeprefix('--')}"
+            f"{option}: {value!r} is not known", hint=f"choose {in_words(choices, 'or')}", code=f"unknown-{option.removeprefix('--')}"
         )

@@ -118,8 +118,8 @@ def _simulate(profile: Profile, seed: int, *, v1: bool) -> list[Sent]:
 
 def _is_traced(sent: Sent, flow: Flow) -> bool:
     """Return whether a TLP is traced. All inbound completions answer the host: CPL A. An unknown type counts as posted."""
-    known = TYPES.get(sent.tlp.dw0 >> 24)
-    group = "P" if known is None else known.tlp_class
+    tlp_type = TYPES.get(sent.tlp.dw0 >> 24)
+    group = "P" if tlp_type is None else tlp_type.tlp_class
     if not sent.inbound:
         return group in flow.outbound
     return ("CPL A" if group == "CPL" else group) in flow.inbound

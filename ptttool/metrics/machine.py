@@ -48,8 +48,8 @@ def add_machine(samples: Samples, machine: Machine) -> None:
             labels = {"device": device.name, "attribute": attribute.name}
             samples.add(catalogue.TUNE_VALUE, attribute.value, **labels)
             samples.add(catalogue.TUNE_READABLE, int(attribute.value is not None), **labels)
-    found = list(_functions(machine))
-    for owner, role, function in found[:MOST_FUNCTIONS]:
+    functions = list(_functions(machine))
+    for owner, role, function in functions[:MOST_FUNCTIONS]:
         address = str(function.address)
         names = ",".join(function.kernel_names)
         samples.add(catalogue.FUNCTION_INFO, 1, function=address, role=role, device=owner, names=names)
@@ -59,19 +59,19 @@ def add_machine(samples: Samples, machine: Machine) -> None:
             samples.add(catalogue.LINK_SPEED_LIMIT, _per_second(link.max_speed), function=address)
             samples.add(catalogue.LINK_WIDTH, _lanes(link.width), function=address)
             samples.add(catalogue.LINK_WIDTH_LIMIT, _lanes(link.max_width), function=address)
-    samples.add(catalogue.LEFT_OUT, max(len(found) - MOST_FUNCTIONS, 0), what="functions")
+    samples.add(catalogue.LEFT_OUT, max(len(functions) - MOST_FUNCTIONS, 0), what="functions")
 
 
 def _functions(machine: Machine) -> Iterator[tuple[str, str, PciFunction]]:
     """Yield each function once, with its device and its role."""
-    seen: set[PciAddress] = set()
+    addresses: set[PciAddress] = set()
     for device in machine.devices:
         owner = device.name if device.ports_known else ""
         for role, filters in (("root_port", device.root_ports), ("requester", device.requesters)):
             for one in filters:
                 function = machine.functions.get(one.address)
-                if function is not None and one.address not in seen:
-                    seen.add(one.address)
+                if function is not None and one.address not in addresses:
+                    addresses.add(one.address)
                     yield owner, role, function
 
 
@@ -91,13 +91,13 @@ def add_journal(samples: Samples, source: Source) -> None:
     try:
         if folder is not None:
             journal_names(folder)
-        found = find_unfinished(source)
+        journal = find_unfinished(source)
     except (OSError, PtttoolError):
         samples.add(catalogue.JOURNAL_READABLE, 0)
         return
-    samples.add(catalogue.JOURNAL_READABLE, int(not found.damaged))
-    samples.add(catalogue.JOURNAL_CUT_OFF, len(found.changes))
-    samples.add(catalogue.JOURNAL_HALF_DONE, len(found.attributes))
+    samples.add(catalogue.JOURNAL_READABLE, int(not journal.damaged))
+    samples.add(catalogue.JOURNAL_CUT_OFF, len(journal.changes))
+    samples.add(catalogue.JOURNAL_HALF_DONE, len(journal.attributes))
 
 
 def add_doctor(samples: Samples, checks: Mapping[str, str], statuses: Collection[str], works: bool | None) -> None:
@@ -118,5 +118,5 @@ def add_doctor(samples: Samples, checks: Mapping[str, str], statuses: Collection
         for possible in statuses:
             samples.add(catalogue.DOCTOR_CHECK, int(status == possible), check=name, status=possible)
     verdict = {True: "works", False: "fails", None: "unknown"}
-    for known, word in verdict.items():
-        samples.add(catalogue.DOCTOR_VERDICT, int(works is known), verdict=word)
+    for value, word in verdict.items():
+        samples.add(catalogue.DOCTOR_VERDICT, int(works is value), verdict=word)

@@ -95,4 +95,4 @@ class Samples:
     @property
     def document(self) -> MetricsDocument:
         """The metrics with their samples."""
-        return MetricsDocument(tuple(replace(metric, samples=tuple(found)) for metric, found in self.families.items()))
+        return MetricsDocument(tuple(replace(metric, samples=tuple(samples)) for metric, samples in self.families.items()))

@@ -43,12 +43,12 @@ def add_recording(samples: Samples, name: str, results: Mapping[str, Any], *, wh
         _add_latency(samples, name, results["latency"])
 
 
-def _add_traffic(samples: Samples, name: str, found: Any) -> None:
+def _add_traffic(samples: Samples, name: str, traffic: Any) -> None:
     """Add the sums by direction and class; those of requesters without rows have no class."""
     sums: dict[tuple[str, str], list[int]] = {}
-    for row in found.rows:
+    for row in traffic.rows:
         _add_up(sums, row.direction, row.class_, row)
-    for direction, kinds in found.left_out.items():
+    for direction, kinds in traffic.left_out.items():
         for amount in kinds.values():
             _add_up(sums, direction, "", amount)
     for (direction, class_), (tlps, carried, requested) in sorted(sums.items()):
@@ -56,7 +56,7 @@ def _add_traffic(samples: Samples, name: str, found: Any) -> None:
         samples.add(catalogue.RECORDING_TLPS, tlps, **labels)
         samples.add(catalogue.RECORDING_BYTES, carried, **labels)
         samples.add(catalogue.RECORDING_REQUESTED, requested, **labels)
-    samples.add(catalogue.RECORDING_UNDECODABLE, found.undecodable, recording=name)
+    samples.add(catalogue.RECORDING_UNDECODABLE, traffic.undecodable, recording=name)
 
 
 def _add_up(sums: dict[tuple[str, str], list[int]], direction: str, class_: str, amount: Any) -> None:
@@ -64,8 +64,8 @@ def _add_up(sums: dict[tuple[str, str], list[int]], direction: str, class_: str,
     cell[:] = [cell[0] + amount.tlps, cell[1] + amount.bytes, cell[2] + amount.requested_bytes]
 
 
-def _add_latency(samples: Samples, name: str, found: Any) -> None:
-    spread = found.ticks
+def _add_latency(samples: Samples, name: str, latency: Any) -> None:
+    spread = latency.ticks
     if spread is None or not spread.n:
         return
     for quantile, field in _QUANTILES.items():

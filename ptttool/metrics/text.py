@@ -21,7 +21,7 @@ def text_of(samples: Samples, *, openmetrics: bool = False) -> str:
 
 
 def _families(samples: Samples, *, openmetrics: bool) -> Iterator[str]:
-    for metric, found in samples.families.items():
+    for metric, family in samples.families.items():
         name, kind = metric.name, str(metric.kind)
         if openmetrics and name.endswith("_info"):  # there the suffix is not part of the metric's name
             name, kind = name.removesuffix("_info"), "info"
@@ -30,12 +30,12 @@ def _families(samples: Samples, *, openmetrics: bool) -> Iterator[str]:
         yield f"# TYPE {name} {kind}\n"
         if openmetrics and metric.unit:
             yield f"# UNIT {name} {metric.unit}\n"
-        seen: set[str] = set()
-        for sample in found:
+        written: set[str] = set()
+        for sample in family:
             series = _series(sample)
             # Prometheus refuses a whole file for one series that is there twice, as two names that are cleaned alike would make it.
-            if series not in seen:
-                seen.add(series)
+            if series not in written:
+                written.add(series)
                 yield f"{series} {_number(sample.value)}\n"
 
 

@@ -149,12 +149,12 @@ def parse_cs_etm(numbers: Sequence[int], hardware_ids: Iterable[HardwareId] = ()
 def _assigned(hardware_ids: Iterable[HardwareId]) -> dict[int | None, tuple[int, int | None]]:
     """Return the trace ID and the sink of each CPU, as far as AUX_OUTPUT_HW_ID records name them."""
     assigned: dict[int | None, tuple[int, int | None]] = {}
-    for found in hardware_ids:
-        value = found.value
+    for hardware_id in hardware_ids:
+        value = hardware_id.value
         # In another major version these fields are something else.
         if not value >> _MAJOR & _VERSION_MASK and value & _HARDWARE_TRACE_ID in _TRACE_IDS:
             sink = value >> _SINK & _SINK_MASK if value >> _MINOR & _VERSION_MASK else None
-            assigned.setdefault(found.cpu, (value & _HARDWARE_TRACE_ID, sink))
+            assigned.setdefault(hardware_id.cpu, (value & _HARDWARE_TRACE_ID, sink))
     return assigned
 
 
@@ -178,8 +178,8 @@ def _parse_units(
             raise ValueError(f"word {at}: {count} registers, of which {len(values)} are there")
         cpu = numbers[at + 1]
         registers = {name: Hex(value) for name, value in zip(names, values, strict=False)}
-        given, sink = assigned.get(cpu, (None, None))
-        trace_id = _trace_id(registers.get(_TRACE_ID[kind])) if given is None else given
+        assigned_id, sink = assigned.get(cpu, (None, None))
+        trace_id = _trace_id(registers.get(_TRACE_ID[kind])) if assigned_id is None else assigned_id
         units.append(TraceUnit(cpu, kind, trace_id, registers, tuple(values[len(names) :]), sink))
         at += head + count
     if len(units) < cpus:

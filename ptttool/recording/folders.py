@@ -40,7 +40,7 @@ def with_folders(paths: Sequence[str], report: Callable[[Diagnostic], None] | No
     AccessError
         A folder may not be read.
     """
-    return [found for path in paths for found in _expanded(path, report)]
+    return [recording for path in paths for recording in _expanded(path, report)]
 
 
 def _expanded(path: str, report: Callable[[Diagnostic], None] | None) -> Iterable[str]:
@@ -65,14 +65,14 @@ def _in_folder(path: str) -> list[str]:
         raise AccessError(f"{path}: {error.strerror}", code="input-not-permitted") from None
     except OSError as error:
         raise InputError(path, error.strerror or "cannot be read", code="cannot-read") from None
-    found: list[str] = []
+    recordings: list[str] = []
     for recording in _recordings(Path(path), names):
-        found.append(recording)
-        if len(found) > MAX_RECORDINGS:
+        recordings.append(recording)
+        if len(recordings) > MAX_RECORDINGS:
             raise over_budget(path, "the folder's recordings", MAX_RECORDINGS, "recordings", hint="name some of them")
-    if not found:
+    if not recordings:
         raise InputError(path, "a folder that holds no recording", hint="name the recordings, or their folder", code="no-recording")
-    return found
+    return recordings
 
 
 def _recordings(folder: Path, names: Sequence[str]) -> Iterator[str]:

@@ -29,17 +29,17 @@ class Holes:
 
     def update(self, contents: Contents) -> None:
         """Take in the AUX events that are new since the last time."""
-        found: dict[int, list[int]] = {}
+        by_cpu: dict[int, list[int]] = {}
         for event in contents.aux_events[self._seen :]:
             cpu, end = NO_CPU if event.cpu is None else event.cpu, event.offset + event.size
             if event.flags & _AT_END or event.size % DMA_BUFFER:
-                found.setdefault(cpu, []).append(end)
+                by_cpu.setdefault(cpu, []).append(end)
             if event.flags & _AT_BEGIN:
-                found.setdefault(cpu, []).append(event.offset)
+                by_cpu.setdefault(cpu, []).append(event.offset)
             self._ends[cpu] = max(end, self._ends.get(cpu, 0))
             self._end = max(end, self._end or 0)
         self._seen = len(contents.aux_events)
-        for cpu, offsets in found.items():
+        for cpu, offsets in by_cpu.items():
             self._offsets.add(cpu, offsets)
 
     def knows(self, chunk: AuxChunk) -> bool:

@@ -88,8 +88,8 @@ class Marks:
             if event.size:
                 begins.setdefault(cpu, []).append(event.offset)
         self.events = len(contents.aux_events)
-        for found, offsets in ((breaks, self.breaks), (begins, self.begins)):
-            for cpu, new in found.items():
+        for by_cpu, offsets in ((breaks, self.breaks), (begins, self.begins)):
+            for cpu, new in by_cpu.items():
                 offsets.add(cpu, new)
 
 

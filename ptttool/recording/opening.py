@@ -95,10 +95,10 @@ class PeekedSource(Closing):
     def glimpse(self) -> Self:
         """Return a source of the first chunk only; this one yields it all the same."""
         first = self.peek()
-        found = copy(self)
-        found._peeked, found._chunks = None, iter(() if first is None else (first,))
-        found._close = finalize(found, bool)  # which does nothing: the file stays open
-        return found
+        source = copy(self)
+        source._peeked, source._chunks = None, iter(() if first is None else (first,))
+        source._close = finalize(source, bool)  # which does nothing: the file stays open
+        return source
 
     def chunks(self) -> Iterator[AuxChunk]:
         """Yield the AUX data in file order, once."""

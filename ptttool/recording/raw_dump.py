@@ -121,15 +121,15 @@ def _open(path: str) -> BinaryIO:
                 return opened
             from ptttool.files.packed.unpack import unpacked
 
-            found = unpacked(opened.fileno(), path)
-            assert found is not None
+            result = unpacked(opened.fileno(), path)
+            assert result is not None
         except BaseException:
             opened.close()
             raise
         opened.close()
-        if found.problem is not None:
-            raise InputError(path, found.problem, hint="a raw dump that is packed is read whole or not at all", code="damaged-archive")
-        return os.fdopen(os.dup(found.file.fileno()), "rb")
+        if result.problem is not None:
+            raise InputError(path, result.problem, hint="a raw dump that is packed is read whole or not at all", code="damaged-archive")
+        return os.fdopen(os.dup(result.file.fileno()), "rb")
     except IsADirectoryError:
         raise InputError(path, "is a folder, not a dump of AUX data", code="is-a-folder") from None
     except FileNotFoundError:

@@ -39,8 +39,8 @@ def ports_of(contents: Contents, machine: Machine | None) -> tuple[PciFunction, 
         ports = {None if address is None else machine.root_port_of(address) for address in ports}
         if not ports:
             return None
-    found = [None if port is None else machine.functions.get(port) for port in sorted(ports, key=str)]
-    return None if None in found else tuple(port for port in found if port is not None)
+    functions = [None if port is None else machine.functions.get(port) for port in sorted(ports, key=str)]
+    return None if None in functions else tuple(port for port in functions if port is not None)
 
 
 def buses_of(event: Explanation, machine: Machine | None) -> tuple[range, ...] | None:

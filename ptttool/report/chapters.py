@@ -54,9 +54,9 @@ def chapters_of(results: Mapping[str, object], lacks: Mapping[str, Sequence[Lack
     names : Names
         Returns what an ID is called.
     """
-    seen: dict[str, str] = {}
+    owners: dict[str, str] = {}
     return [
-        _chapter(name, tuple(parts_of(results[name], names)), tuple(lacks.get(name, ())), seen)
+        _chapter(name, tuple(parts_of(results[name], names)), tuple(lacks.get(name, ())), owners)
         for name in wanted(results)
         if chapter_of(name, results) == name
     ]
@@ -68,16 +68,16 @@ def chapter_of(name: str, results: Collection[str]) -> str:
     return other if other in results else name
 
 
-def _chapter(name: str, parts: Sequence[Part], lacks: Sequence[Lack], seen: dict[str, str]) -> Chapter:
+def _chapter(name: str, parts: Sequence[Part], lacks: Sequence[Lack], owners: dict[str, str]) -> Chapter:
     """Return a chapter without the facts and notes that stand in one before: what is known of time is part of many results."""
     new: list[Part] = []
     also: dict[str, int] = {}
     for part in parts:
-        said = seen.setdefault(repr(part), name) if isinstance(part, Facts | Note) else name
-        if said == name:
+        owner = owners.setdefault(repr(part), name) if isinstance(part, Facts | Note) else name
+        if owner == name:
             new.append(part)
         else:
-            also[said] = also.get(said, 0) + 1
+            also[owner] = also.get(owner, 0) + 1
     return Chapter(name, *heading(name), new, lacks, also)
 
 

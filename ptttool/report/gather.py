@@ -44,7 +44,7 @@ def report_of(recording: OpenRecording, ask: Ask) -> ReportedRecording:
     """
     machine = ask.machine
     names = [name for name in ANALYSES.names() if all(column in recording.schema for column in ANALYSES.get(name).columns)]
-    found = analyze_recording(recording, ask, names)
+    analyses = analyze_recording(recording, ask, names)
     failure = next(iter(recording.damage), None)
     attribute = recording.attribute
     traced = None if attribute is None else explain(attribute.config, pmu=recording.device, machine=machine)
@@ -54,22 +54,22 @@ def report_of(recording: OpenRecording, ask: Ask) -> ReportedRecording:
         records=recording.findings.records,
         noun=recording.noun,
         facts=tuple((label, clean(text)) for label, text in _facts(recording, machine)),
-        results=found.results,
-        lacks=found.lacks,
-        chapters=chapters_of(found.results, found.lacks, names_of(machine)),
-        advice=[runnable(each, traced) for each in advice_on(found.results, found.lacks)],
-        diagnostics=found.diagnostics,
+        results=analyses.results,
+        lacks=analyses.lacks,
+        chapters=chapters_of(analyses.results, analyses.lacks, names_of(machine)),
+        advice=[runnable(each, traced) for each in advice_on(analyses.results, analyses.lacks)],
+        diagnostics=analyses.diagnostics,
         error=None if failure is None else ErrorBody.of(failure),
-        glances=glances_of(found.results, None if recording.sidecar is None else recording.sidecar.seconds),
-        devices=devices_of(found.results.get("traffic"), names_of(machine)),
+        glances=glances_of(analyses.results, None if recording.sidecar is None else recording.sidecar.seconds),
+        devices=devices_of(analyses.results.get("traffic"), names_of(machine)),
     )
 
 
 def devices_of(traffic: object, names: Names) -> tuple[str, ...]:
     """Return the devices of a recording that move most bytes, each with its name; not the processor, whose requests have bus 0."""
     rows = traffic.rows if isinstance(traffic, Traffic) else ()
-    found = dict.fromkeys(row.requester for row in rows if not row.requester.startswith("00:"))
-    named = ((each, names(each).partition(",")[0]) for each in list(found)[:_MOST_DEVICES])
+    requesters = dict.fromkeys(row.requester for row in rows if not row.requester.startswith("00:"))
+    named = ((each, names(each).partition(",")[0]) for each in list(requesters)[:_MOST_DEVICES])
     return tuple(clean(each if name == each else f"{name} ({each})") for each, name in named)
 
 

@@ -40,10 +40,10 @@ def glances_of(results: Mapping[str, object], seconds: float | None = None) -> l
     seconds : float or None
         For how long the host measured that it traced.
     """
-    found = [found for name, glance in _GLANCES.items() if name in results for found in glance(results[name])]
+    glances = [each for name, glance in _GLANCES.items() if name in results for each in glance(results[name])]
     if seconds is not None and "bandwidth" in results:
-        found.insert(0, Glance("Traced time", time_text(seconds * 1e9, Unit.NANOSECONDS), "bandwidth", seconds))
-    return [replace(each, analysis=chapter_of(each.analysis, results)) for each in found]
+        glances.insert(0, Glance("Traced time", time_text(seconds * 1e9, Unit.NANOSECONDS), "bandwidth", seconds))
+    return [replace(each, analysis=chapter_of(each.analysis, results)) for each in glances]
 
 
 def _summary(result: TlpSummary) -> Iterator[Glance]:

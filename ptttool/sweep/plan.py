@@ -140,15 +140,15 @@ class SweepPlan(Struct, frozen=True):
             DIGEST: hashlib.sha256(words).hexdigest(),
         }
 
-    def with_hardware(self, readings: Mapping[str, Mapping[int, int]]) -> SweepPlan:
+    def with_hardware(self, found: Mapping[str, Mapping[int, int]]) -> SweepPlan:
         """Return the plan with the values that the hardware makes of those that were asked for.
 
         Parameters
         ----------
-        readings : Mapping
+        found : Mapping
             What was read back, by attribute and value that was written.
         """
-        values = {name: tuple(dict.fromkeys(readings[name][value] for value in asked)) for name, asked in self.values.items()}
+        values = {name: tuple(dict.fromkeys(found[name][value] for value in asked)) for name, asked in self.values.items()}
         odd = [
             Diagnostic(
                 Severity.WARNING,
@@ -159,7 +159,7 @@ class SweepPlan(Struct, frozen=True):
             )
             for name, asked in self.values.items()
             for value in asked
-            if (got := readings[name][value]) != value
+            if (got := found[name][value]) != value
         ]
         if not odd:
             return self

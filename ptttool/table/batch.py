@@ -73,10 +73,10 @@ class Batch:
 
     def values(self, name: str) -> Values:
         """Return the values of a column; a column of the schema that the batch does not hold is null."""
-        found = self.columns.get(name)
-        if found is None and name not in self.schema:
+        values = self.columns.get(name)
+        if values is None and name not in self.schema:
             raise KeyError(name)
-        return ABSENT if found is None else found
+        return ABSENT if values is None else values
 
     def select(self, names: Sequence[str]) -> Batch:
         """Just these columns, in this order."""
@@ -128,7 +128,7 @@ def _sliced(array: Array | range | Strings | Texts, part: slice) -> Array | rang
     return array.take(part) if isinstance(array, (Strings, Texts)) else array[part]
 
 
-def _taken(values: Values, wanted: Mask, position: Rows, masks: dict[int, Mask], rows: dict[int, tuple[Rows, Rows]]) -> Values:
+def _taken(values: Values, mask: Mask, position: Rows, masks: dict[int, Mask], rows: dict[int, tuple[Rows, Rows]]) -> Values:
     array = values.array
     if array is None:
         return values
@@ -136,11 +136,11 @@ def _taken(values: Values, wanted: Mask, position: Rows, masks: dict[int, Mask],
         array = spread(array)
     if values.rows is not None:
         if id(values.rows) not in rows:
-            kept = np.flatnonzero(wanted[values.rows])
+            kept = np.flatnonzero(mask[values.rows])
             rows[id(values.rows)] = kept, position[values.rows[kept]]
         kept, moved = rows[id(values.rows)]
         return Values(array.take(kept) if isinstance(array, (Strings, Texts)) else array[kept], None, moved)
     valid = values.valid
     if valid is not None:
-        valid = masks.setdefault(id(valid), valid[wanted])
-    return Values(array.take(wanted) if isinstance(array, (Strings, Texts)) else array[wanted], valid)
+        valid = masks.setdefault(id(valid), valid[mask])
+    return Values(array.take(mask) if isinstance(array, (Strings, Texts)) else array[mask], valid)

@@ -75,8 +75,8 @@ def _nulls(name: str, dtype: pl.DataType, size: int) -> pl.Series:
 
 def _gathered(name: str, texts: tuple[str, ...], codes: Array, dtype: pl.DataType) -> pl.Series:
     """Look texts up by their codes; a row without a value may have any code."""
-    known = pl.Series(name, [*texts, texts[0] if texts else ""], dtype=dtype)
-    return known.gather(pl.Series(np.minimum(codes, len(texts)).astype(np.uint32)))
+    values = pl.Series(name, [*texts, texts[0] if texts else ""], dtype=dtype)
+    return values.gather(pl.Series(np.minimum(codes, len(texts)).astype(np.uint32)))
 
 
 def _strings(name: str, strings: Strings, dtype: pl.DataType) -> pl.Series:

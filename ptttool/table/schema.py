@@ -98,8 +98,8 @@ class Schema:
 
     @property
     def _columns_by_name(self) -> dict[str, Column]:
-        found: dict[str, Column] = self.__dict__["_by_name"]
-        return found
+        columns: dict[str, Column] = self.__dict__["_by_name"]
+        return columns
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -365,9 +365,9 @@ class MachineDescription:
 
     def function(self, address: str) -> FakeFunction:
         """Return the function with that address. Raises KeyError for an unknown one."""
-        wanted = PciAddress.parse(address)
+        pci_address = PciAddress.parse(address)
         for one in self.all_functions:
-            if one.address == wanted:
+            if one.address == pci_address:
                 return one
         raise KeyError(address)
 

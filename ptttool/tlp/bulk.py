@@ -55,13 +55,13 @@ NO_RECORD = ANYTHING | UNKNOWN | NO_CLASS << CLASS_SHIFT
 
 
 def _traits(code: int, th: bool) -> int:
-    known = codes.TYPES.get(code)
-    if known is None:
+    tlp_type = codes.TYPES.get(code)
+    if tlp_type is None:
         return NO_RECORD | RECORD
-    bits = ANYTHING | RECORD | KINDS.index(known.kind) | CLASSES.index(known.tlp_class) << CLASS_SHIFT | KNOWN | TAG
-    if known.has_data:
+    bits = ANYTHING | RECORD | KINDS.index(tlp_type.kind) | CLASSES.index(tlp_type.tlp_class) << CLASS_SHIFT | KNOWN | TAG
+    if tlp_type.has_data:
         bits |= DATA
-    match known.family:
+    match tlp_type.family:
         case "completion":
             bits |= COMPLETION | SEGMENT | LOW_EXTRA
         case "config":
@@ -71,15 +71,15 @@ def _traits(code: int, th: bool) -> int:
         case "io":
             bits |= ADDRESS | ENABLES | SEGMENT | LOW_EXTRA
         case "memory" | "atomic":
-            bits |= ADDRESS | MEMORY | SEGMENT | (ADDRESS_64 if known.four_dws else LOW_EXTRA) | (HINT if th else 0)
-    if known.kind == "CAS":
+            bits |= ADDRESS | MEMORY | SEGMENT | (ADDRESS_64 if tlp_type.four_dws else LOW_EXTRA) | (HINT if th else 0)
+    if tlp_type.kind == "CAS":
         bits |= HALF
-    if known.family == "memory":
-        if th and known.kind in ("MRd", "DMWr"):
+    if tlp_type.family == "memory":
+        if th and tlp_type.kind in ("MRd", "DMWr"):
             bits |= STEER_ENABLES
         else:
             bits |= ENABLES
-        if th and known.kind == "MWr":
+        if th and tlp_type.kind == "MWr":
             bits = bits & ~TAG | STEER_TAG
     return bits
 

@@ -115,9 +115,9 @@ TPH_PREFIX, PASID_PREFIX = 0x90, 0x91
 
 def code_name(code: int) -> str:
     """Return the name of any code: ``MRd``, ``MRd (flit code)``, ``prefix (PASID)``, ``reserved``."""
-    known = TYPES.get(code)
-    if known is not None:
-        return known.kind
+    tlp_type = TYPES.get(code)
+    if tlp_type is not None:
+        return tlp_type.kind
     if code == FLIT_MODE_READ:
         return "MRd (flit code)"
     if code >> 5 == PREFIX_FMT:
@@ -205,5 +205,5 @@ TC0_MESSAGES = frozenset((0x10, 0x14, 0x18, 0x19, 0x1B, *range(0x20, 0x28), 0x30
 
 def message_name(code: int) -> str:
     """Return the name of a Message Code."""
-    known = MESSAGES.get(code)
-    return known.name if known else "reserved"
+    message = MESSAGES.get(code)
+    return message.name if message else "reserved"

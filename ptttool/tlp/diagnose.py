@@ -25,12 +25,12 @@ def unknown_type(code: int) -> Diagnostic:
     return _odd("unknown-type", f"Fmt/Type code {code:#04x} is {name}: the other fields are not known", type=code)
 
 
-def diagnose(known: codes.TlpType, fields: Mapping[str, int | str]) -> Iterator[Diagnostic]:
+def diagnose(tlp_type: codes.TlpType, fields: Mapping[str, int | str]) -> Iterator[Diagnostic]:
     """Find what is odd about a header.
 
     Parameters
     ----------
-    known : TlpType
+    tlp_type : TlpType
         What the TLP is.
     fields : Mapping of str to (int or str)
         Its fields by the names of :mod:`ptttool.tlp.columns`.
@@ -41,21 +41,21 @@ def diagnose(known: codes.TlpType, fields: Mapping[str, int | str]) -> Iterator[
         One for each rule that the header breaks.
     """
     numbers = {name: value for name, value in fields.items() if isinstance(value, int)}
-    yield from _enables(known, numbers)
-    yield from _attributes(known, numbers)
-    if known.family in ("io", "config") and numbers["length_dw"] != 1:
-        yield _odd("length", f"Length must be 1 in a {known.kind}, it is {numbers['length_dw']}")
-    if known.family in ("memory", "atomic"):
-        yield from _address(known, numbers)
-    if known.family == "completion":
-        yield from _completion(known, fields)
-    if known.family == "message":
-        yield from _message(known, numbers)
-    if numbers["ep"] and not known.has_data:
+    yield from _enables(tlp_type, numbers)
+    yield from _attributes(tlp_type, numbers)
+    if tlp_type.family in ("io", "config") and numbers["length_dw"] != 1:
+        yield _odd("length", f"Length must be 1 in a {tlp_type.kind}, it is {numbers['length_dw']}")
+    if tlp_type.family in ("memory", "atomic"):
+        yield from _address(tlp_type, numbers)
+    if tlp_type.family == "completion":
+        yield from _completion(tlp_type, fields)
+    if tlp_type.family == "message":
+        yield from _message(tlp_type, numbers)
+    if numbers["ep"] and not tlp_type.has_data:
         yield _odd("poisoned-nothing", "EP is set, but the TLP carries no data to be poisoned")
 
 
-def _enables(known: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _enables(tlp_type: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagnostic]:
     if "first_be" not in numbers:
         return
     length, first, last = numbers["length_dw"], numbers["first_be"], numbers["last_be"]
@@ -63,7 +63,7 @@ def _enables(known: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagn
         if last:
             yield _odd("last-be", f"Last BE must be 0 with Length 1, it is {last:#x}")
         return
-    if known.family != "memory":
+    if tlp_type.family != "memory":
         return
     if not first:
         yield _odd("first-be", f"First BE must not be 0 with Length {length}")
@@ -73,47 +73,47 @@ def _enables(known: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagn
         yield _odd("byte-enables-with-gaps", f"byte enables must be contiguous here, First BE is {first:#x} and Last BE {last:#x}")
 
 
-def _attributes(known: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagnostic]:
-    if known.family in ("io", "config"):
+def _attributes(tlp_type: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagnostic]:
+    if tlp_type.family in ("io", "config"):
         if numbers["attr"]:
-            yield _odd("attr", f"Attr must be 0 in a {known.kind}, it is {numbers['attr']}")
+            yield _odd("attr", f"Attr must be 0 in a {tlp_type.kind}, it is {numbers['attr']}")
         if numbers["tc"]:
-            yield _odd("traffic-class", f"TC must be 0 in a {known.kind}, it is {numbers['tc']}")
-    if numbers["th"] and (known.family not in ("memory", "atomic") or known.kind == "MRdLk"):
-        yield _odd("hint", f"TH is set, but a {known.kind} has no hints")
+            yield _odd("traffic-class", f"TC must be 0 in a {tlp_type.kind}, it is {numbers['tc']}")
+    if numbers["th"] and (tlp_type.family not in ("memory", "atomic") or tlp_type.kind == "MRdLk"):
+        yield _odd("hint", f"TH is set, but a {tlp_type.kind} has no hints")
     if numbers.get("at") == 0b11:
         yield _odd("address-type", "AT 3 is reserved")
 
 
-def _address(known: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _address(tlp_type: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagnostic]:
     length, address = numbers["length_dw"], numbers["address"]
-    lengths = _ATOMIC_LENGTHS.get(known.kind)
+    lengths = _ATOMIC_LENGTHS.get(tlp_type.kind)
     if lengths is not None:
         if length not in lengths:
-            yield _odd("length", f"Length of a {known.kind} must be one of {', '.join(map(str, lengths))}, it is {length}")
-        operand = 4 * length // (2 if known.kind == "CAS" else 1)
+            yield _odd("length", f"Length of a {tlp_type.kind} must be one of {', '.join(map(str, lengths))}, it is {length}")
+        operand = 4 * length // (2 if tlp_type.kind == "CAS" else 1)
         if length in lengths and address % operand:
-            yield _odd("unaligned", f"the address of a {known.kind} of {operand} bytes must be a multiple of {operand}")
+            yield _odd("unaligned", f"the address of a {tlp_type.kind} of {operand} bytes must be a multiple of {operand}")
         return
-    if known.four_dws and address < 1 << 32:
+    if tlp_type.four_dws and address < 1 << 32:
         yield _odd("long-header", "an address below 4 GiB belongs in a header of three DWs")
     if (address & 0xFFF) + 4 * length > 0x1000:
         yield _odd("crosses-4k", "crosses a 4 KiB boundary")
 
 
-def _completion(known: codes.TlpType, fields: Mapping[str, int | str]) -> Iterator[Diagnostic]:
+def _completion(tlp_type: codes.TlpType, fields: Mapping[str, int | str]) -> Iterator[Diagnostic]:
     status = fields["status"]
     if status == "reserved":
         yield _odd("status", "the Completion Status is a reserved code")
-    if known.has_data and status != "SC":
+    if tlp_type.has_data and status != "SC":
         yield _odd("data-with-error", f"a completion with status {status} carries no data, this one does")
-    if known.kind == "CplLk" and status == "SC":
+    if tlp_type.kind == "CplLk" and status == "SC":
         yield _odd("locked-without-data", "a CplLk without data reports errors, its status is SC")
     if fields["bcm"]:
         yield _odd("bcm", "BCM is set, which only PCI-X completers do")
 
 
-def _message(known: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagnostic]:
+def _message(tlp_type: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagnostic]:
     code, routing = numbers["message"], numbers["routing"]
     message = codes.MESSAGES.get(code)
     if routing > 0b101:
@@ -124,8 +124,8 @@ def _message(known: codes.TlpType, numbers: Mapping[str, int]) -> Iterator[Diagn
     if routing <= 0b101 and routing not in message.routings:
         allowed = " or ".join(codes.ROUTINGS[number] for number in message.routings)
         yield _odd("routing", f"{message.name} is routed {allowed}, this one {codes.ROUTINGS[routing]}")
-    if message.data is not None and message.data != known.has_data:
-        wanted, found = ("with", "without") if message.data else ("without", "with")
-        yield _odd("message-data", f"{message.name} comes {wanted} data, this one {found}")
+    if message.data is not None and message.data != tlp_type.has_data:
+        rule, actual = ("with", "without") if message.data else ("without", "with")
+        yield _odd("message-data", f"{message.name} comes {rule} data, this one {actual}")
     if code in codes.TC0_MESSAGES and numbers["tc"]:
         yield _odd("traffic-class", f"TC must be 0 in {message.name}, it is {numbers['tc']}")

@@ -65,7 +65,7 @@ def parse_buses(text: str, where: str = "downstream") -> Buses:
     UsageError
         The text does not mean buses (code ``bad-parameter``).
     """
-    found = []
+    ranges = []
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")
         numbers = [_bus(number) for number in ((first, last) if dash else (first,))]
@@ -75,8 +75,8 @@ def parse_buses(text: str, where: str = "downstream") -> Buses:
                 hint="such as 01 or 01-03,05: numbers of buses as in PCI addresses, 01 to ff",
                 code="bad-parameter",
             )
-        found.append((numbers[0], numbers[-1]))
-    return tuple(sorted(found))  # type: ignore[arg-type]
+        ranges.append((numbers[0], numbers[-1]))
+    return tuple(sorted(ranges))  # type: ignore[arg-type]
 
 
 def _bus(text: str) -> int | None:
@@ -134,19 +134,19 @@ class DirectionRule(Struct, frozen=True):
         behind, _ = _tables(self)
         index = (headers.traits >> CLASS_SHIFT & _TRAITS_MASK) << 8
         index |= headers.dw1 >> 24
-        found: U8 = _first_table(self).take(index.astype(np.intp))
+        directions: U8 = _first_table(self).take(index.astype(np.intp))
         if headers.some & COMPLETION and self.buses is not None and self._is_open("CPL"):
-            rows = np.flatnonzero(found == _BY_REQUESTER)
-            found[rows] = _OF_COMPLETER_ABOVE.take(behind.take((headers.dw2[rows] >> 24).astype(np.intp)).astype(np.intp))
+            rows = np.flatnonzero(directions == _BY_REQUESTER)
+            directions[rows] = _OF_COMPLETER_ABOVE.take(behind.take((headers.dw2[rows] >> 24).astype(np.intp)).astype(np.intp))
         if headers.some & MESSAGE and self._is_open("P"):
             rows = np.flatnonzero(headers.traits & MESSAGE)
-            found[rows] = self._of_messages(headers.dw0[rows], headers.dw1[rows], behind)
-        return found
+            directions[rows] = self._of_messages(headers.dw0[rows], headers.dw1[rows], behind)
+        return directions
 
     def own(self, headers: Headers) -> tuple[Array, U8]:
         """Return the headers whose direction is not that of :meth:`implied`, or may not be, and their directions: shapes (m,), (m,)."""
         rows: list[Array] = [_NO_ROWS]
-        found: list[Array] = [_NO_ROWS]
+        parts: list[Array] = [_NO_ROWS]
         if self.constant is None:
             behind, decided = _tables(self)
             if headers.some & COMPLETION and self.buses is not None and self._is_open("CPL"):
@@ -156,15 +156,15 @@ class DirectionRule(Struct, frozen=True):
                 requester = behind.take((headers.dw2[completions] >> 24).astype(np.intp))
                 index = _indexes(headers.traits[completions]) | completer << 2 | requester
                 rows.append(completions)
-                found.append(decided.take(index.astype(np.intp)))
+                parts.append(decided.take(index.astype(np.intp)))
             if headers.some & MESSAGE and self._is_open("P"):
                 rows.append(np.flatnonzero(headers.traits & MESSAGE))
-                found.append(self._of_messages(headers.dw0[rows[-1]], headers.dw1[rows[-1]], behind))
+                parts.append(self._of_messages(headers.dw0[rows[-1]], headers.dw1[rows[-1]], behind))
         if len(rows) <= 2:
-            return rows[-1], found[-1].astype(np.uint8)
+            return rows[-1], parts[-1].astype(np.uint8)
         both = np.concatenate(rows)
         order = np.argsort(both)
-        return both[order], np.concatenate(found)[order].astype(np.uint8)
+        return both[order], np.concatenate(parts)[order].astype(np.uint8)
 
     def implied(self, requesters: Array) -> U8:
         """Return the direction that follows from requester and kind alone.
@@ -187,8 +187,8 @@ class DirectionRule(Struct, frozen=True):
         for traits in TRAITS.tolist():
             kinds[traits & KIND_MASK] = _indexes(traits)
         index = np.array(kinds)[None, :] | behind.take(requesters.astype(np.intp) >> 8)[:, None]
-        found: U8 = decided.take(index.astype(np.intp))
-        return found
+        directions: U8 = decided.take(index.astype(np.intp))
+        return directions
 
     def _is_open(self, tlp_class: str) -> bool:
         """Tell whether a class can have either direction."""
@@ -197,12 +197,12 @@ class DirectionRule(Struct, frozen=True):
     def _of_messages(self, dw0: U32, dw1: U32, behind: U32) -> U8:
         by_code, by_routing = _message_tables()
         requester = dw1 >> 16
-        found = np.array((OUTBOUND, INBOUND, UNKNOWN), dtype=np.uint8).take(behind.take((requester >> 8).astype(np.intp)))
-        found[requester == 0] = UNKNOWN
+        directions = np.array((OUTBOUND, INBOUND, UNKNOWN), dtype=np.uint8).take(behind.take((requester >> 8).astype(np.intp)))
+        directions[requester == 0] = UNKNOWN
         for table, index in ((by_routing, dw0 >> 24 & 0x7), (by_code, dw1 & 0xFF)):
-            known = table.take(index.astype(np.intp))
-            found = np.where(known == UNKNOWN, found, known)
-        return found
+            own = table.take(index.astype(np.intp))
+            directions = np.where(own == UNKNOWN, directions, own)
+        return directions
 
 
 def _indexes(traits: Any) -> Any:

@@ -105,51 +105,51 @@ def decode_header(words: Sequence[int], *, pattern: int = 0, prefix: int | None 
         if not 0 <= word < 1 << 32:
             raise UsageError(f"{word:#x} is not a 32-bit DW", code="bad-header")
     code = words[0] >> 24
-    known = codes.TYPES.get(code)
+    tlp_type = codes.TYPES.get(code)
     dws, before = tuple(map(Word, words)), None if prefix is None else Word(prefix)
     fields: dict[str, Value] = {"kind": "Unknown", "length_dw": words[0] & 0x3FF or 1024}
     if prefix:
         fields["prefix"] = prefix
-    if known is None:
+    if tlp_type is None:
         return Header(dws, before, Layout(pattern), fields, {}, (unknown_type(code),))
-    if known.four_dws and len(words) == 3:
-        raise UsageError(f"the header of a {known.kind} with code {code:#04x} has 4 DWs, not 3", code="bad-header")
+    if tlp_type.four_dws and len(words) == 3:
+        raise UsageError(f"the header of a {tlp_type.kind} with code {code:#04x} has 4 DWs, not 3", code="bad-header")
     dw = (*words, 0)[:4] if len(words) == 3 else tuple(words)
     if len(words) == 3:  # pattern v1 keeps fields in the word that was not given
         pattern = 0
-    extra = dw[3] if known.four_dws or pattern == 1 else 0
-    fields = _common(known, dw[0]) | ({"prefix": prefix} if prefix else {})
-    reader = {"completion": _completion, "message": _message, "config": _config}.get(known.family, _request)
-    reader(fields, known, (dw[0], dw[1], dw[2], extra), pattern, prefix or 0)
-    if known.family not in ("completion", "message"):
-        fields["requested_bytes"] = _requested(known, fields)
+    extra = dw[3] if tlp_type.four_dws or pattern == 1 else 0
+    fields = _common(tlp_type, dw[0]) | ({"prefix": prefix} if prefix else {})
+    reader = {"completion": _completion, "message": _message, "config": _config}.get(tlp_type.family, _request)
+    reader(fields, tlp_type, (dw[0], dw[1], dw[2], extra), pattern, prefix or 0)
+    if tlp_type.family not in ("completion", "message"):
+        fields["requested_bytes"] = _requested(tlp_type, fields)
     ordered = {name: fields[name] for name in (*TLP_SCHEMA.names, *_EXTRA_FIELDS) if name in fields}
-    meaning = meaning_of(known, ordered, words[2] & 0xFFFF)
-    return Header(dws, before, Layout(pattern), ordered, meaning, tuple(diagnose(known, ordered)))
+    meaning = meaning_of(tlp_type, ordered, words[2] & 0xFFFF)
+    return Header(dws, before, Layout(pattern), ordered, meaning, tuple(diagnose(tlp_type, ordered)))
 
 
-def _requested(known: codes.TlpType, fields: Mapping[str, Any]) -> int:
+def _requested(tlp_type: codes.TlpType, fields: Mapping[str, Any]) -> int:
     """Return the bytes that a request asks for or writes."""
     asked = 4 * int(fields["length_dw"])
-    if known.kind == "CAS":
+    if tlp_type.kind == "CAS":
         return asked // 2
     if "first_be" not in fields:
         return asked
     single = fields["length_dw"] == 1
-    return asked - codes.disabled_bytes(fields["first_be"], fields["last_be"], is_single=single, is_write=known.has_data)
+    return asked - codes.disabled_bytes(fields["first_be"], fields["last_be"], is_single=single, is_write=tlp_type.has_data)
 
 
 # Fields of pattern v1 that no column has.
 _EXTRA_FIELDS = ("t", "tv", "hv", "ama", "av", "fm", "dsv")
 
 
-def _common(known: codes.TlpType, dw0: int) -> dict[str, Value]:
+def _common(tlp_type: codes.TlpType, dw0: int) -> dict[str, Value]:
     length = dw0 & 0x3FF or 1024
     return {
-        "kind": known.kind,
-        "class": known.tlp_class,
+        "kind": tlp_type.kind,
+        "class": tlp_type.tlp_class,
         "length_dw": length,
-        "payload_bytes": 4 * length if known.has_data else 0,
+        "payload_bytes": 4 * length if tlp_type.has_data else 0,
         "tc": dw0 >> 20 & 0x7,
         "attr": (dw0 >> 18 & 1) << 2 | dw0 >> 12 & 0x3,
         "th": dw0 >> 16 & 1,
@@ -166,7 +166,7 @@ def _tag_98(dw0: int) -> int:
 Words = tuple[int, int, int, int]
 
 
-def _completion(fields: dict[str, Value], _known: codes.TlpType, dw: Words, pattern: int, _prefix: int) -> None:
+def _completion(fields: dict[str, Value], _tlp_type: codes.TlpType, dw: Words, pattern: int, _prefix: int) -> None:
     fields["completer"] = dw[1] >> 16
     fields["status"] = codes.status_of(dw[1] >> 13 & 0x7)
     fields["bcm"] = dw[1] >> 12 & 1
@@ -181,16 +181,16 @@ def _completion(fields: dict[str, Value], _known: codes.TlpType, dw: Words, patt
         fields |= {"dsv": dw[3] >> 15 & 1, "tv": dw[3] >> 5 & 1, "t": dw[3] >> 4 & 1}
 
 
-def _message(fields: dict[str, Value], known: codes.TlpType, dw: Words, _pattern: int, _prefix: int) -> None:
+def _message(fields: dict[str, Value], tlp_type: codes.TlpType, dw: Words, _pattern: int, _prefix: int) -> None:
     fields["requester"] = dw[1] >> 16
     fields["tag"] = _tag_98(dw[0]) | dw[1] >> 8 & 0xFF
     fields["message"] = dw[1] & 0xFF
-    fields["routing"] = known.code & 0x7
+    fields["routing"] = tlp_type.code & 0x7
     if fields["routing"] == codes.ROUTED_BY_ID:
         fields["destination"] = dw[2] >> 16
 
 
-def _config(fields: dict[str, Value], _known: codes.TlpType, dw: Words, pattern: int, _prefix: int) -> None:
+def _config(fields: dict[str, Value], _tlp_type: codes.TlpType, dw: Words, pattern: int, _prefix: int) -> None:
     fields["requester"] = dw[1] >> 16
     high = (dw[3] >> 16 & 0xF) << 10 if pattern == 1 else 0
     fields["tag"] = high | _tag_98(dw[0]) | dw[1] >> 8 & 0xFF
@@ -202,12 +202,12 @@ def _config(fields: dict[str, Value], _known: codes.TlpType, dw: Words, pattern:
         fields |= {"dsv": dw[3] >> 22 & 1, "tv": dw[3] >> 21 & 1, "t": dw[3] >> 20 & 1}
 
 
-def _request(fields: dict[str, Value], known: codes.TlpType, dw: Words, pattern: int, prefix: int) -> None:
+def _request(fields: dict[str, Value], tlp_type: codes.TlpType, dw: Words, pattern: int, prefix: int) -> None:
     """Memory, I/O and atomic requests."""
     fields["requester"] = dw[1] >> 16
     tag = _tag_98(dw[0]) | dw[1] >> 8 & 0xFF
     high_st = 0
-    if known.four_dws:
+    if tlp_type.four_dws:
         low = dw[3]
         fields["address"] = (dw[2] & 0xFFFF if pattern == 1 else dw[2]) << 32 | low & ~3
         if pattern == 1:
@@ -221,21 +221,21 @@ def _request(fields: dict[str, Value], known: codes.TlpType, dw: Words, pattern:
             tag |= (dw[3] & 0xF) << 10
             fields["segment"] = dw[3] >> 24
             fields |= {"fm": dw[3] >> 7 & 1, "tv": dw[3] >> 5 & 1, "t": dw[3] >> 4 & 1}
-            if known.family != "io":
+            if tlp_type.family != "io":
                 high_st = dw[3] >> 16 & 0xFF
                 fields |= {"hv": dw[3] >> 12 & 0x3, "ama": dw[3] >> 9 & 0x7, "av": dw[3] >> 8 & 1}
-    if known.family != "io":
+    if tlp_type.family != "io":
         fields["at"] = dw[0] >> 10 & 0x3
-    hinted = bool(fields["th"]) and known.family != "io"
+    hinted = bool(fields["th"]) and tlp_type.family != "io"
     if hinted:
         fields["ph"] = low & 0x3
     if prefix >> 24 == codes.TPH_PREFIX:
         high_st = prefix >> 16 & 0xFF
-    if hinted and known.kind == "MWr":
+    if hinted and tlp_type.kind == "MWr":
         fields["st"] = high_st << 8 | dw[1] >> 8 & 0xFF
     else:
         fields["tag"] = tag
-    if hinted and known.kind in ("MRd", "DMWr"):
+    if hinted and tlp_type.kind in ("MRd", "DMWr"):
         fields["st"] = high_st << 8 | dw[1] & 0xFF
-    elif known.family != "atomic":
+    elif tlp_type.family != "atomic":
         fields["first_be"], fields["last_be"] = dw[1] & 0xF, dw[1] >> 4 & 0xF

@@ -27,12 +27,12 @@ class _Subject(Struct, frozen=True):
         return self.number["length_dw"], self.number["first_be"], self.number["last_be"]
 
 
-def meaning_of(known: codes.TlpType, fields: Mapping[str, int | str], vendor: int) -> dict[str, str]:
+def meaning_of(tlp_type: codes.TlpType, fields: Mapping[str, int | str], vendor: int) -> dict[str, str]:
     """Explain the fields of a header.
 
     Parameters
     ----------
-    known : TlpType
+    tlp_type : TlpType
         What the TLP is.
     fields : Mapping of str to (int or str)
         Its fields by the names of :mod:`ptttool.tlp.columns`.
@@ -45,8 +45,8 @@ def meaning_of(known: codes.TlpType, fields: Mapping[str, int | str], vendor: in
         A sentence by the name of the field, for fields that need one.
     """
     numbers = {name: value for name, value in fields.items() if isinstance(value, int)}
-    subject = _Subject(known, numbers, str(fields["status"]) if "status" in fields else None, vendor)
-    sentences = {"class": _CLASSES[known.tlp_class]}
+    subject = _Subject(tlp_type, numbers, str(fields["status"]) if "status" in fields else None, vendor)
+    sentences = {"class": _CLASSES[tlp_type.tlp_class]}
     for name, explain in _SENTENCES.items():
         if name in fields:
             sentence = explain(subject)
@@ -120,12 +120,12 @@ def prefix_text(prefix: int) -> str:
     return name
 
 
-def completion_text(known: codes.TlpType, count: int, length: int, lower_address: int) -> str:
+def completion_text(tlp_type: codes.TlpType, count: int, length: int, lower_address: int) -> str:
     """Describe what a completion's Byte Count says, assuming that it answers a memory read.
 
     Parameters
     ----------
-    known : TlpType
+    tlp_type : TlpType
         The completion's type.
     count : int
         Byte Count (section 2.3.1.1): bytes that remain, with those that it carries.
@@ -134,7 +134,7 @@ def completion_text(known: codes.TlpType, count: int, length: int, lower_address
     lower_address : int
         Lower Address.
     """
-    if not known.has_data:
+    if not tlp_type.has_data:
         return f"{count} bytes were still to come" if count != 4 else "no data"
     carried = min(count, 4 * length - (lower_address & 3))
     rest = count - carried

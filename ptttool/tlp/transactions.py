@@ -108,9 +108,9 @@ class Transactions(Struct, frozen=True):
         return cls.__struct_fields__[:-1]
 
     @classmethod
-    def of(cls, found: Found, extra: Mapping[str, Values]) -> Transactions:
+    def of(cls, matches: Found, extra: Mapping[str, Values]) -> Transactions:
         """Return requests as matching has found them, with values of further columns."""
-        columns = dict(zip(ENDED, found.ended, strict=True))
+        columns = dict(zip(ENDED, matches.ended, strict=True))
         key = columns.pop("key")
         columns |= {"requester": key >> TAG_BITS, "tag": key}
         del columns["row"]

@@ -121,8 +121,8 @@ def packets(batch: Batch, number: int, before: int = 0, unit: int = 1, last_comm
     recorded = _numbers(batch, "dw0").astype(np.uint32)
     valid = _present(batch, "time")
     dw0 = np.where(eight, recorded, standard_dw0(recorded))
-    known = (traits_of(dw0) & KNOWN != 0) & valid
-    short = known & (dw0 & 0x20000000 == 0)  # Fmt bit 0: the header has three DWs
+    is_known = (traits_of(dw0) & KNOWN != 0) & valid
+    short = is_known & (dw0 & 0x20000000 == 0)  # Fmt bit 0: the header has three DWs
     flags, direction = _flags(batch, valid)
     segments = _numbers(batch, SEGMENT.name).astype(np.int64)
     breaks = np.diff(segments, prepend=before) != 0

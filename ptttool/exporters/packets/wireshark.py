@@ -102,10 +102,10 @@ def install(folder: Path, *, by_tshark: bool = False, force: bool = False) -> Wi
     path = folder / NAME
     _check_folder(folder)
     content = DISSECTOR.read_bytes()
-    found = _read(path)
-    if found == content:
+    existing = _read(path)
+    if existing == content:
         return WiresharkResult(str(path), Change.UNCHANGED, by_tshark)
-    if found is not None and not found.startswith(_MARK) and not force:
+    if existing is not None and not existing.startswith(_MARK) and not force:
         raise OutputError(f"{path}: another file, not of ptttool", hint="--force replaces it", code="exists")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -115,19 +115,19 @@ def install(folder: Path, *, by_tshark: bool = False, force: bool = False) -> Wi
         raise output_failure(folder, error) from None
     if path.is_symlink():  # with force: the file takes the place of the link
         path.unlink()
-    with output_file(path, force=found is not None, mode=0o644) as file:
+    with output_file(path, force=existing is not None, mode=0o644) as file:
         file.write(content)
-    return WiresharkResult(str(path), Change.INSTALLED if found is None else Change.UPDATED, by_tshark)
+    return WiresharkResult(str(path), Change.INSTALLED if existing is None else Change.UPDATED, by_tshark)
 
 
 def uninstall(folder: Path, *, by_tshark: bool = False, force: bool = False) -> WiresharkResult:
     """Remove the dissector from a folder; parameters and errors are those of :func:`install`."""
     path = folder / NAME
     _check_folder(folder)
-    found = _read(path)
-    if found is None:
+    existing = _read(path)
+    if existing is None:
         return WiresharkResult(str(path), Change.ABSENT, by_tshark)
-    if not found.startswith(_MARK) and not force:
+    if not existing.startswith(_MARK) and not force:
         raise OutputError(f"{path}: another file, not of ptttool", hint="--force removes it", code="exists")
     try:
         path.unlink()

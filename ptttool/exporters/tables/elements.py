@@ -86,14 +86,14 @@ class ElementLayout(TableLayout):
             # Only instruction ranges have values in the columns of ranges.
             other = [self._padded(cell, text) for cell in self._cells if cell.name is None and cell.title != "ends with"]
             line = pl.when(pl.col("kind") == "instr_range").then(line).otherwise(pl.concat_str(other, separator="  "))
-        found = text.select(line.str.strip_chars_end(" ").alias("line")).get_column("line")
+        lines = text.select(line.str.strip_chars_end(" ").alias("line")).get_column("line")
         if self._width is not None:
-            long = found.str.len_chars() > self._width
+            long = lines.str.len_chars() > self._width
             self.cut = self.cut or bool(long.any()) or len(head) > self._width
-            found = found.zip_with(~long, found.str.slice(0, self._width - 1) + "…")
+            lines = lines.zip_with(~long, lines.str.slice(0, self._width - 1) + "…")
             if len(head) > self._width:
                 head = head[: self._width - 1] + "…"
-        return head, found
+        return head, lines
 
     @staticmethod
     def _fitting(cell: Cell, text: pl.DataFrame) -> Cell:
@@ -132,11 +132,11 @@ def _end() -> pl.Expr:
     """``branch taken``, ``call``, ``return``: what the last instruction of a range is; nothing where it is an ordinary one."""
     conditional, kind, subtype = pl.col("last_instr_cond"), pl.col("last_i_type"), pl.col("last_i_subtype")
     names = {("br", "br_link"): "call", ("br_indirect", "br_link"): "indirect call", ("br_indirect", "none"): "indirect jump"}
-    found: Any = pl.when(conditional).then(
+    chain: Any = pl.when(conditional).then(
         pl.when(pl.col("last_instr_exec")).then(pl.lit("branch taken")).otherwise(pl.lit("branch not taken"))
     )
     for (one, other), name in names.items():
-        found = found.when((kind == one) & (subtype == other)).then(pl.lit(name))
-    found = found.when(subtype.is_in(("return", "trap_return"))).then(subtype.str.replace("_", " ", literal=True))
-    end: pl.Expr = found.when(kind == "br").then(pl.lit("jump")).otherwise(pl.lit(None))
+        chain = chain.when((kind == one) & (subtype == other)).then(pl.lit(name))
+    chain = chain.when(subtype.is_in(("return", "trap_return"))).then(subtype.str.replace("_", " ", literal=True))
+    end: pl.Expr = chain.when(kind == "br").then(pl.lit("jump")).otherwise(pl.lit(None))
     return end

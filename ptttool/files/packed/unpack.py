@@ -52,13 +52,13 @@ class Unpacked(Struct, frozen=True):
 def first_bytes(file: BinaryIO, kind: str, count: int) -> bytes:
     """Return the first bytes of what is in a packed file; fewer where there are no more, or it is damaged."""
     file.seek(0)
-    found = b""
+    content = b""
     with suppress(*_DAMAGE, MemoryError, ImportError):
         for piece in pieces_of(file, kind):
-            found += piece[:count]
-            if len(found) >= count:
+            content += piece[:count]
+            if len(content) >= count:
                 break
-    return found[:count]
+    return content[:count]
 
 
 _last: tuple[tuple[int, int, int, int], Unpacked] | None = None
@@ -98,11 +98,11 @@ def unpacked(descriptor: int, name: str) -> Unpacked | None:
         before = packed.tell()
         packed.seek(0)
         try:
-            found = _unpack(packed, kind, name, about.st_size)
+            result = _unpack(packed, kind, name, about.st_size)
         finally:
             os.lseek(descriptor, before, os.SEEK_SET)
-    _last = key, found
-    return found
+    _last = key, result
+    return result
 
 
 def _unpack(packed: BinaryIO, kind: str, name: str, size: int) -> Unpacked:

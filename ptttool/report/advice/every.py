@@ -43,20 +43,20 @@ def advice_on(results: Mapping[str, object], lacks: Mapping[str, Sequence[Lack]]
     lacks : Mapping[str, sequence of Lack]
         What each analysis cannot see.
     """
-    found = [advice for name, rule in RULES.items() if name in results for advice in rule(results[name])]
-    first = {advice.code: advice.analysis for advice in reversed(found)}
-    found = [advice for advice in found if first[advice.code] == advice.analysis]  # the same seen by two analyses is said once
-    return sorted([*found, *on_time(results), *_on_lacks(lacks)], key=lambda advice: advice.severity.rank)
+    advices = [advice for name, rule in RULES.items() if name in results for advice in rule(results[name])]
+    first = {advice.code: advice.analysis for advice in reversed(advices)}
+    advices = [advice for advice in advices if first[advice.code] == advice.analysis]  # the same seen by two analyses is said once
+    return sorted([*advices, *on_time(results), *_on_lacks(lacks)], key=lambda advice: advice.severity.rank)
 
 
 def _on_lacks(lacks: Mapping[str, Sequence[Lack]]) -> Iterator[Advice]:
     """Yield what to record, for analyses that could not see everything: the options that most of them ask for come first."""
-    wanted: dict[str, list[tuple[str, Lack]]] = {}
+    by_options: dict[str, list[tuple[str, Lack]]] = {}
     for name, each in lacks.items():
         for lack in each:
             if lack.options is not None and lack.code is not LackCode.COLUMNS:
-                wanted.setdefault(lack.options, []).append((name, lack))
-    for options, asking in sorted(wanted.items(), key=lambda item: -len(item[1]))[:_MOST_LACKS]:
+                by_options.setdefault(lack.options, []).append((name, lack))
+    for options, asking in sorted(by_options.items(), key=lambda item: -len(item[1]))[:_MOST_LACKS]:
         names = list(dict.fromkeys(name for name, _ in asking))
         what, why = ("; ".join(dict.fromkeys(texts)) for texts in ([lack.what for _, lack in asking], [lack.why for _, lack in asking]))
         yield Advice(

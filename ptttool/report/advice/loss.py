@@ -33,12 +33,12 @@ def on_loss(result: LossSigns) -> Iterator[Advice]:
     means = ["the recording holds TLPs that were not asked for, and every number counts them"] if others else []
     if missing:
         means.append("TLPs are missing" if others else "the numbers of this recording are lower bounds")
-    said = counted(len(bad), "sign") + (" of loss" if missing and not others else "")
+    signs = counted(len(bad), "sign") + (" of loss" if missing and not others else "")
     yield Advice(
         worst.severity,
         "loss",
         "loss",
-        f"{said}: {'; '.join(means)}. {what[:1].upper()}{what[1:].rstrip('.')}.",
+        f"{signs}: {'; '.join(means)}. {what[:1].upper()}{what[1:].rstrip('.')}.",
         "ptttool analyze loss FILE" if full is None else "ptttool trace --aux-size 256M --duration 1",
         {"signs": ", ".join(dict.fromkeys(sign.code for sign in bad))},
     )

@@ -12,8 +12,8 @@ from ptttool.report.model import Advice
 
 def on_time(results: Mapping[str, object]) -> Iterator[Advice]:
     """Yield advice where times are ticks only, or nothing at all; every result that speaks of time says the same of it."""
-    known = {name: time for name, each in results.items() if isinstance(time := getattr(each, "time", None), TimeFacts)}
-    name, facts = next(iter(known.items()), ("", None))
+    times = {name: time for name, each in results.items() if isinstance(time := getattr(each, "time", None), TimeFacts)}
+    name, facts = next(iter(times.items()), ("", None))
     if facts is None or facts.evidence is None or not facts.evidence.records:
         return
     if facts.model is TimeModel.UNKNOWN:

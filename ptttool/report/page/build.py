@@ -73,7 +73,7 @@ def _page(recordings: Sequence[ReportedRecording], version: str, limits: Limits)
 def json_in_html(value: object) -> str:
     """Return JSON that can stand inside a ``script`` element: no character of it ends the element or begins a comment."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _verbatim(text: str) -> Any:
@@ -111,8 +111,8 @@ def _overview(recordings: Sequence[ReportedRecording]) -> dict[str, Any]:
     labels = list(dict.fromkeys(glance.label for each in recordings for glance in each.glances))[:_MOST_LABELS]
     rows = []
     for number, each in enumerate(recordings, 1):
-        known = {glance.label: (glance.value, glance.amount) for glance in each.glances}
-        numbers = [known.get(label, ("", "")) for label in labels]
+        values = {glance.label: (glance.value, glance.amount) for glance in each.glances}
+        numbers = [values.get(label, ("", "")) for label in labels]
         anchor = f"r{number}" if number <= _MOST_SECTIONS else ""
         rows.append((anchor, text_of(each.path), number_text(each.records), _verdict(each)[1], numbers, len(each.advice)))
     return {"labels": labels, "rows": rows, "more": max(len(recordings) - _MOST_SECTIONS, 0)}
@@ -178,12 +178,12 @@ def _advice(advice: Advice, path: str) -> tuple[Advice, str, str, str | None, li
     return advice, _WORDS[advice.severity], text_of(advice.message, 2000), advice.command_for(path), evidence
 
 
-def _diagnostics(found: Sequence[Diagnostic], most: int) -> Iterator[tuple[str, str, str]]:
+def _diagnostics(diagnostics: Sequence[Diagnostic], most: int) -> Iterator[tuple[str, str, str]]:
     """Yield what is odd: how bad, that in words, and the text."""
-    for each in found[:most]:
+    for each in diagnostics[:most]:
         yield each.severity.value, _WORDS[each.severity], text_of(each.text, 2000)
-    if len(found) > most:
-        yield "info", "Note", f"and {len(found) - most} more"
+    if len(diagnostics) > most:
+        yield "info", "Note", f"and {len(diagnostics) - most} more"
 
 
 def _evidence(name: str, value: object) -> str:

@@ -68,11 +68,11 @@ def chart_words(part: Histogram | Timeline) -> list[str]:
 
 
 def _series_words(part: Timeline, series: Series) -> str:
-    seen = [value for value in series.values if value is not None and isfinite(value)]
-    if not seen:
+    values = [value for value in series.values if value is not None and isfinite(value)]
+    if not values:
         return f"{series.name}: no values."
-    at = list(series.values).index(max(seen))
-    amounts = (number_text(float(f"{sum(seen) / len(seen):.4g}")), number_text(min(seen)), number_text(max(seen)))
+    at = list(series.values).index(max(values))
+    amounts = (number_text(float(f"{sum(values) / len(values):.4g}")), number_text(min(values)), number_text(max(values)))
     mean, smallest, largest = (f"{amount} {part.unit}".rstrip() for amount in amounts)
     begin, index = part.times[at], "" if part.indexes is None or part.indexes[at] is None else f" (TLP {part.indexes[at]})"
     where = with_unit(begin, part.time_unit) if part.time_unit is not Unit.INDEX else f"TLP {number_text(begin, Unit.INDEX)}"

@@ -89,11 +89,11 @@ def compile_where(text: str, schema: Schema, find_id: Callable[[str], int | None
     for rows in (0, 2):
         frame = _frame(rows, columns, schema)
         try:
-            found = frame.select(node.expr.alias("where")).schema
+            types = frame.select(node.expr.alias("where")).schema
         except pl.exceptions.PolarsError as error:
             raise _refused(error) from None
-        if found["where"] != pl.Boolean:
-            raise UsageError(f"--where: the result is {found['where']}, not true or false", code="bad-where")
+        if types["where"] != pl.Boolean:
+            raise UsageError(f"--where: the result is {types['where']}, not true or false", code="bad-where")
         where.filter(frame)
     return where
 

@@ -112,8 +112,8 @@ def check_name(name: Token) -> None:
         raise wrong(name.position, f"{name.text}() is an aggregate or a window function: a condition sees one row at a time", hint=hint)
     if name.word not in FUNCTIONS:
         near = difflib.get_close_matches(name.word, FUNCTIONS, n=3)
-        known = did_you_mean(near) if near else "functions: " + ", ".join(FUNCTIONS)
-        raise wrong(name.position, f"unknown function {name.text!r}", hint=known)
+        hint = did_you_mean(near) if near else "functions: " + ", ".join(FUNCTIONS)
+        raise wrong(name.position, f"unknown function {name.text!r}", hint=hint)
 
 
 def call(name: Token, arguments: Sequence[Node]) -> Node:
@@ -123,9 +123,9 @@ def call(name: Token, arguments: Sequence[Node]) -> Node:
     most = function.most or len(function.arguments)
     if not len(function.arguments) - function.optional <= len(arguments) <= most:
         raise wrong(name.position, f"{user} takes {_how_many(function)}, not {len(arguments)}")
-    wanted = (*function.arguments, *[None] * most)
-    arguments = [node if type is None else expect(node, type, user) for node, type in zip(arguments, wanted, strict=False)]
-    result = function.result or common_type([node for node, type in zip(arguments, wanted, strict=False) if type is None], user)
+    types = (*function.arguments, *[None] * most)
+    arguments = [node if type is None else expect(node, type, user) for node, type in zip(arguments, types, strict=False)]
+    result = function.result or common_type([node for node, type in zip(arguments, types, strict=False) if type is None], user)
     return made(result, function.make(*(node.exact for node in arguments)), name.position, *arguments * function.times)
 
 

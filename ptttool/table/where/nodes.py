@@ -107,12 +107,12 @@ def made(type: Type, expr: pl.Expr, position: int, *parts: Node) -> Node:
 
 def column_node(name: str, position: int, schema: Schema) -> Node:
     """Make the node of a column, by its name. Raises UsageError for an unknown column."""
-    found = name if name in schema else name.lower()
-    if found not in schema:
+    key = name if name in schema else name.lower()
+    if key not in schema:
         raise wrong(
             position, f"unknown column {name!r}", hint=_near(name.lower(), schema.names, "columns"), code="unknown-column", column=name
         )
-    column = schema[found]
+    column = schema[key]
     types: dict[DType, Type] = {DType.ENUM: "text", DType.TEXT: "text", DType.BOOL: "truth", DType.BYTES: "bytes"}
     return Node(types.get(column.dtype, "number"), pl.col(column.name), position, column, of_id=column.style == Style.ID)
 
@@ -277,11 +277,11 @@ def _id_node(node: Node, other: Node) -> Node:
         if named is not None:
             return integer_node(named, node.position)
         if address is None:
-            known = "names are known from FILE.ptttool.json beside FILE, or with --sysfs"
+            remark = "names are known from FILE.ptttool.json beside FILE, or with --sysfs"
             raise wrong(
                 node.position,
                 f"{node.literal!r} is not an ID, and not the name of a known device",
-                hint=f"write it as bus:device.function, for example '01:00.0'; {known}",
+                hint=f"write it as bus:device.function, for example '01:00.0'; {remark}",
             )
         if address.domain:
             raise wrong(node.position, f"{node.literal!r} has a domain: IDs in TLP headers have none", hint=f"write '{address.short}'")
@@ -295,22 +295,22 @@ def _is_enum(node: Node) -> bool:
     return node.column is not None and node.column.dtype == DType.ENUM
 
 
-def _near(name: str, known: Iterable[str], what: str) -> str:
+def _near(name: str, candidates: Iterable[str], what: str) -> str:
     """List the names similar to a name, or all names."""
-    names = list(known)
+    names = list(candidates)
     by_folded = {each.lower(): each for each in names}
     near = [by_folded[each] for each in difflib.get_close_matches(name.lower(), by_folded, n=4, cutoff=0.5)]
     return did_you_mean(near) if near else f"{what}: " + ", ".join(names)
 
 
-def expect(node: Node, wanted: Type, user: str) -> Node:
+def expect(node: Node, target: Type, user: str) -> Node:
     """Return the node if it has a type, or is NULL.
 
     Parameters
     ----------
     node : Node
         The node.
-    wanted : str
+    target : str
         The type.
     user : str
         The operator, function or keyword that needs the type, for the error.
@@ -320,8 +320,8 @@ def expect(node: Node, wanted: Type, user: str) -> Node:
     UsageError
         The node has another type.
     """
-    if node.type not in (wanted, "null"):
+    if node.type not in (target, "null"):
         joined = {"||": "OR", "'|'": "OR", "'&'": "AND"}.get(user)
         hint = None if joined is None else f"conditions are joined by {joined}"
-        raise wrong(node.position, f"{user} needs {TYPE_NAMES[wanted]}, not {TYPE_NAMES[node.type]}", hint=hint)
-    return replace(node, expr=pl.lit(None, dtype=pl.Int128)) if node.type == "null" and wanted == "number" else node
+        raise wrong(node.position, f"{user} needs {TYPE_NAMES[target]}, not {TYPE_NAMES[node.type]}", hint=hint)
+    return replace(node, expr=pl.lit(None, dtype=pl.Int128)) if node.type == "null" and target == "number" else node

@@ -111,10 +111,10 @@ class Parser(Struct):
 
     def took(self, *words: str) -> bool:
         """Step over these words if they are next."""
-        found = self.at(*words)
-        if found:
+        is_there = self.at(*words)
+        if is_there:
             self.place += len(words)
-        return found
+        return is_there
 
     def need(self, word: str, user: str) -> Token:
         """Take a word that ``user``, a keyword or construct, needs. Raises UsageError if another one is next."""
@@ -190,17 +190,17 @@ class Parser(Struct):
     def _is(self, node: Node, position: int) -> Node:
         is_negated = self.took("NOT")
         if self.took("DISTINCT", "FROM"):
-            found = compared(node, pl.Expr.eq_missing, self.bits(), position)
+            result = compared(node, pl.Expr.eq_missing, self.bits(), position)
             is_negated = not is_negated
         elif self.took("NULL"):
             return made("truth", node.expr.is_not_null() if is_negated else node.expr.is_null(), position, node)
         elif self.took("UNKNOWN"):
-            found = made("truth", expect(node, "truth", "IS UNKNOWN").expr.is_null(), position, node)
+            result = made("truth", expect(node, "truth", "IS UNKNOWN").expr.is_null(), position, node)
         elif self.next.word in ("TRUE", "FALSE"):
-            found = made("truth", expect(node, "truth", "IS").expr.eq_missing(self.take().word == "TRUE"), position, node)
+            result = made("truth", expect(node, "truth", "IS").expr.eq_missing(self.take().word == "TRUE"), position, node)
         else:
             raise wrong(self.next.position, f"IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, not {_shown(self.next)}")
-        return negated(found, position) if is_negated else found
+        return negated(result, position) if is_negated else result
 
     def _tested(self, node: Node, position: int) -> Node:
         word = self.take().word
@@ -330,8 +330,8 @@ class Parser(Struct):
     def _value_named(self, name: str) -> str | None:
         """Return the value of a column, or the name of a device, that a word without quotes means."""
         values = {value.lower(): value for column in self.schema for value in column.values}
-        known = self.find_id is not None and self.find_id(name) is not None
-        return name if known else values.get(name.lower())
+        is_name = self.find_id is not None and self.find_id(name) is not None
+        return name if is_name else values.get(name.lower())
 
     def _call(self, name: Token) -> Node:
         functions.check_name(name)

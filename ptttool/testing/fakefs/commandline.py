@@ -27,8 +27,8 @@ def typer_patches() -> Iterator[tuple[object, str, Callable[..., Any]]]:
 
 
 def _knowing_paths(original: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def lenient_issubclass(found: Any, wanted: Any) -> bool:
-        return original(found, wanted) or (found is REAL_PATH[0] and wanted is Path)
+    def lenient_issubclass(cls: Any, base: Any) -> bool:
+        return original(cls, base) or (cls is REAL_PATH[0] and base is Path)
 
     return lenient_issubclass
 

@@ -66,8 +66,8 @@ class FakeContext:
 
     def list_devices(self, subsystem: str | None = None) -> Iterator[FakeDevice]:
         """Yield the devices of a subsystem, or all that are in a bus or a class."""
-        wanted = [subsystem] if subsystem is not None else sorted({one["SUBSYSTEM"] for one in self.database.values()})
-        for name in wanted:
+        subsystems = [subsystem] if subsystem is not None else sorted({one["SUBSYSTEM"] for one in self.database.values()})
+        for name in subsystems:
             for folder in (f"/sys/bus/{name}/devices", f"/sys/class/{name}"):
                 if os.path.isdir(folder):  # noqa: PTH112 - the fake file system's
                     for entry in sorted(os.listdir(folder)):  # noqa: PTH208

@@ -111,15 +111,15 @@ class Mount:
             self._folder(folder, folders).add_entry(link)
             link.set_initial_contents(target)
 
-    def _folder(self, path: str, known: dict[str, FakeDirectory]) -> FakeDirectory:
+    def _folder(self, path: str, folders: dict[str, FakeDirectory]) -> FakeDirectory:
         """Return a folder, made where it is missing: in a tenth of the time that pyfakefs takes to find it by its path."""
-        if path not in known:
+        if path not in folders:
             above, _, name = path.rpartition("/")
-            parent = self._folder(above, known)
+            parent = self._folder(above, folders)
             if name not in parent.entries:
                 parent.add_entry(FakeDirectory(name, 0o755, filesystem=self._fs))
-            known[path] = cast(FakeDirectory, parent.entries[name])
-        return known[path]
+            folders[path] = cast(FakeDirectory, parent.entries[name])
+        return folders[path]
 
     def refresh(self) -> None:
         """Show the machine as it is described now."""
@@ -185,17 +185,17 @@ def _open_temporary_folder(fs: FakeFilesystem) -> None:
 
 def _open_file(fs: FakeFilesystem, number: int) -> object | None:
     """Return what is open under a number."""
-    known = fs.open_files[number] if 0 <= number < len(fs.open_files) else None
-    return known[0] if known else None
+    wrappers = fs.open_files[number] if 0 <= number < len(fs.open_files) else None
+    return wrappers[0] if wrappers else None
 
 
 def _attribute_at(fs: FakeFilesystem, path: Any) -> AttributeFile | None:
     """Return the attribute that a path leads to, through links too."""
     try:
-        found: FakeFile = fs.resolve(path)
+        file: FakeFile = fs.resolve(path)
     except (OSError, TypeError, ValueError):
         return None
-    return found if isinstance(found, AttributeFile) else None
+    return file if isinstance(file, AttributeFile) else None
 
 
 def _open_hook(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -215,9 +215,9 @@ def _open_hook(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         fs = self.filesystem
         if isinstance(file_, int):
-            known = _open_file(fs, file_)
-            if isinstance(known, AttributeDescriptor):
-                return open_stream(known.stream, mode, buffering, encoding, errors, newline)
+            wrapper = _open_file(fs, file_)
+            if isinstance(wrapper, AttributeDescriptor):
+                return open_stream(wrapper.stream, mode, buffering, encoding, errors, newline)
         file = None if isinstance(file_, int) or opener is not None else _attribute_at(fs, file_)
         if file is None:
             creates = not isinstance(file_, int) and opener is None and (not open_modes.must_exist if open_modes else "r" not in mode)
@@ -289,11 +289,11 @@ def _for_a_process(fs: FakeFilesystem, stream: Any, name: str) -> Any:
     raw = getattr(getattr(stream, "buffer", stream), "raw", stream)
     if not isinstance(raw, (int, AttributeStream, FakeFileWrapper, FakePipeWrapper)):
         return stream
-    known = _open_file(fs, raw if isinstance(raw, int) else raw.fileno())
-    if known is None or isinstance(known, StandardStreamWrapper):
+    wrapper = _open_file(fs, raw if isinstance(raw, int) else raw.fileno())
+    if wrapper is None or isinstance(wrapper, StandardStreamWrapper):
         return stream
-    if isinstance(known, FakePipeWrapper):
-        return known.fd
+    if isinstance(wrapper, FakePipeWrapper):
+        return wrapper.fd
     raise io.UnsupportedOperation(
         f"{name} is a file of the fake machine, which a process does not see: read from subprocess.PIPE instead, "
         "or write the machine into a folder with write_to()"
