@@ -38,13 +38,13 @@ cdef class Matcher:
         const long long[::1] at, const long long[::1] breaks, const long long[::1] holes, const unsigned char[::1] gaps,
     )
 
-    @cython.locals(known=Py_ssize_t, expected="long long")
+    @cython.locals(entry=Py_ssize_t, expected="long long")
     cdef int _request(
         self, long long key, long long number, long long at, long long segment, long long kind, int role, long long asked, long long size,
         Py_ssize_t row,
     ) except -1
 
-    @cython.locals(known=Py_ssize_t)
+    @cython.locals(entry=Py_ssize_t)
     cdef int completion(
         self, long long key, long long index, long long at, long long segment, long long status, long long piece, long long count,
         bint ends, bint hides,
@@ -52,14 +52,14 @@ cdef class Matcher:
 
     @cython.locals(state="long long", since="long long", front=Py_ssize_t)
     cdef int _answer(
-        self, Py_ssize_t known, long long key, long long index, long long at, long long segment, long long status, long long piece,
+        self, Py_ssize_t entry, long long key, long long index, long long at, long long segment, long long status, long long piece,
         long long count, bint ends, bint hides,
     ) except -1
 
     @cython.locals(group=Py_ssize_t)
-    cdef int _spare(self, Py_ssize_t known, long long index, long long count, long long ends) except -1
+    cdef int _spare(self, Py_ssize_t entry, long long index, long long count, long long ends) except -1
 
-    @cython.locals(row=Py_ssize_t, known=Py_ssize_t, field=Py_ssize_t)
+    @cython.locals(row=Py_ssize_t, entry=Py_ssize_t, field=Py_ssize_t)
     cpdef follow(self, const long long[:, ::1] entries, const long long[:, ::1] answers, bint is_split)
 
     @cython.locals(number=Py_ssize_t)
@@ -71,7 +71,7 @@ cdef class Matcher:
     @cython.locals(number=Py_ssize_t)
     cdef Py_ssize_t _found(self, long long key) except -2
 
-    @cython.locals(number=Py_ssize_t, known=Py_ssize_t, field=Py_ssize_t)
+    @cython.locals(number=Py_ssize_t, entry=Py_ssize_t, field=Py_ssize_t)
     cdef Py_ssize_t _added(self, long long key) except -1
 
     @cython.locals(completions="long long", received="long long", ending="long long", end=Py_ssize_t)

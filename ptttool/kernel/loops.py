@@ -156,72 +156,72 @@ class Matcher:
             self.completion(key, number, now, part, statuses[row], piece, left, ends, bool(len(hidden) and hidden[row]))
 
     def _request(self, key: int, number: int, at: int, segment: int, kind: int, role: int, asked: int, size: int, row: int) -> None:
-        known = self._found(key)
-        if known < 0:
-            known = self._added(key)
-        elif self.entries[known, _STATE] == _OPEN:
-            self._close(known, _INSIDE, False, False, -1)
+        entry = self._found(key)
+        if entry < 0:
+            entry = self._added(key)
+        elif self.entries[entry, _STATE] == _OPEN:
+            self._close(entry, _INSIDE, False, False, -1)
         expected = asked if asked else 1  # the completion of a zero-length read has Byte Count 1
         if role & _IS_FIXED:  # completions of I/O and configuration reads, whatever their byte enables
             size = expected = 4
-        self.entries[known, _STATE] = _OPEN
-        self.entries[known, _REQUEST] = self.entries[known, _FIRST] = self.entries[known, _LAST] = number
-        self.entries[known, _AT], self.entries[known, _SEGMENT], self.entries[known, _TO_FIRST] = at, segment, -1
-        self.entries[known, _LIMIT], self.entries[known, _EXPECTED] = size, 0 if role & _IS_WRITE else expected
-        self.entries[known, _REQUESTED], self.entries[known, _KIND], self.entries[known, _ROW] = asked, kind, row
-        self.entries[known, _RECEIVED] = self.entries[known, _COMPLETIONS] = self.entries[known, _STATUS] = 0
+        self.entries[entry, _STATE] = _OPEN
+        self.entries[entry, _REQUEST] = self.entries[entry, _FIRST] = self.entries[entry, _LAST] = number
+        self.entries[entry, _AT], self.entries[entry, _SEGMENT], self.entries[entry, _TO_FIRST] = at, segment, -1
+        self.entries[entry, _LIMIT], self.entries[entry, _EXPECTED] = size, 0 if role & _IS_WRITE else expected
+        self.entries[entry, _REQUESTED], self.entries[entry, _KIND], self.entries[entry, _ROW] = asked, kind, row
+        self.entries[entry, _RECEIVED] = self.entries[entry, _COMPLETIONS] = self.entries[entry, _STATUS] = 0
 
     def completion(self, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool) -> None:
         """Take a completion; `piece`: its bytes of the request; `hides`: it does not count if it has no request."""
-        known = self._found(key)
-        if known < 0 and not self.is_split:
-            known = self._added(key)
-        if known < 0:
+        entry = self._found(key)
+        if entry < 0 and not self.is_split:
+            entry = self._added(key)
+        if entry < 0:
             self.early += not hides
             self.early_ends += ends and not hides
         else:
-            self._answer(known, key, index, at, segment, status, piece, count, ends, hides)
+            self._answer(entry, key, index, at, segment, status, piece, count, ends, hides)
 
     def _answer(
-        self, known: int, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool
+        self, entry: int, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool
     ) -> None:
-        state = self.entries[known, _STATE]
-        if state == _OPEN and count > self.entries[known, _LIMIT] - self.entries[known, _RECEIVED]:
+        state = self.entries[entry, _STATE]
+        if state == _OPEN and count > self.entries[entry, _LIMIT] - self.entries[entry, _RECEIVED]:
             # It has more bytes than are left of the request: it belongs to another one, which was not seen.
-            self._close(known, _INSIDE, False, False, -1)
+            self._close(entry, _INSIDE, False, False, -1)
             state = _CLOSED
         if state == _OPEN:
-            since = at - self.entries[known, _AT] if at >= 0 and segment == self.entries[known, _SEGMENT] else -1
-            if not self.entries[known, _COMPLETIONS]:
-                self.entries[known, _FIRST], self.entries[known, _TO_FIRST] = index, since
-            self.entries[known, _COMPLETIONS] += 1
-            self.entries[known, _RECEIVED] += piece
-            self.entries[known, _LAST], self.entries[known, _STATUS] = index, status
+            since = at - self.entries[entry, _AT] if at >= 0 and segment == self.entries[entry, _SEGMENT] else -1
+            if not self.entries[entry, _COMPLETIONS]:
+                self.entries[entry, _FIRST], self.entries[entry, _TO_FIRST] = index, since
+            self.entries[entry, _COMPLETIONS] += 1
+            self.entries[entry, _RECEIVED] += piece
+            self.entries[entry, _LAST], self.entries[entry, _STATUS] = index, status
             if ends:
-                self._close(known, _INSIDE, False, True, since)
+                self._close(entry, _INSIDE, False, True, since)
         elif state == _ANSWERS:
             front = self.fronts
             self.answers[front, 0], self.answers[front, 1], self.answers[front, 2], self.answers[front, 3] = key, index, at, segment
             self.answers[front, 4], self.answers[front, 5], self.answers[front, 6] = status, piece, count
             self.answers[front, 7], self.answers[front, 8] = ends, hides
             self.fronts += 1
-            if ends or count > _MOST_BYTES - self.entries[known, _RECEIVED]:
-                self.entries[known, _STATE] = _ANSWERED
-            self.entries[known, _RECEIVED] += piece
+            if ends or count > _MOST_BYTES - self.entries[entry, _RECEIVED]:
+                self.entries[entry, _STATE] = _ANSWERED
+            self.entries[entry, _RECEIVED] += piece
         elif not hides:
-            self._spare(known, index, 1, ends)
+            self._spare(entry, index, 1, ends)
 
-    def _spare(self, known: int, index: int, count: int, ends: int) -> None:
+    def _spare(self, entry: int, index: int, count: int, ends: int) -> None:
         """Count completions that no request can own any more."""
-        if self.entries[known, _STATE] >= _OPEN:
+        if self.entries[entry, _STATE] >= _OPEN:
             group = self.groups
-            self.orphans[group, 0], self.orphans[group, 1], self.orphans[group, 2] = self.entries[known, _KEY], index, count
+            self.orphans[group, 0], self.orphans[group, 1], self.orphans[group, 2] = self.entries[entry, _KEY], index, count
             self.groups += 1
         else:
-            if not self.entries[known, _MORE]:
-                self.entries[known, _MORE_INDEX] = index
-            self.entries[known, _MORE] += count
-            self.entries[known, _MORE_ENDS] += ends
+            if not self.entries[entry, _MORE]:
+                self.entries[entry, _MORE_INDEX] = index
+            self.entries[entry, _MORE] += count
+            self.entries[entry, _MORE_ENDS] += ends
 
     def follow(self, entries: Any, answers: Any, is_split: bool) -> None:
         """Take the front of a part that follows without a hole; parameters are those of :meth:`load`."""
@@ -231,23 +231,23 @@ class Matcher:
                 answers[row, 7], answers[row, 8],
             )  # fmt: skip
         for row in range(len(entries)):
-            known = self._found(entries[row, _KEY])
+            entry = self._found(entries[row, _KEY])
             if entries[row, _MORE]:
-                if known >= 0:
-                    self._spare(known, entries[row, _MORE_INDEX], entries[row, _MORE], entries[row, _MORE_ENDS])
+                if entry >= 0:
+                    self._spare(entry, entries[row, _MORE_INDEX], entries[row, _MORE], entries[row, _MORE_ENDS])
                 else:
                     self.early += entries[row, _MORE]
                     self.early_ends += entries[row, _MORE_ENDS]
             if entries[row, _STATE] < _OPEN:
                 continue
-            if known < 0:
-                known = self._added(entries[row, _KEY])
-            elif self.entries[known, _STATE] == _OPEN:
-                self._close(known, _INSIDE, False, False, -1)
+            if entry < 0:
+                entry = self._added(entries[row, _KEY])
+            elif self.entries[entry, _STATE] == _OPEN:
+                self._close(entry, _INSIDE, False, False, -1)
             for field in range(_STATE, _MORE):
-                self.entries[known, field] = entries[row, field]
+                self.entries[entry, field] = entries[row, field]
             if is_split:
-                self.entries[known, _STATE] = _CLOSED
+                self.entries[entry, _STATE] = _CLOSED
 
     def hole(self, gap: int) -> None:
         """End all open requests; `gap`: how those end that have no completion. Nothing is matched across."""
@@ -280,8 +280,8 @@ class Matcher:
         if number == len(self.entries):
             former, self.entries, self.table = self.entries, _numbers(2 * number, len(ENTRY)), _places(4 * number)
             np.asarray(self.entries)[:number] = former
-            for known in range(number):
-                self.table[self._place(self.entries[known, _KEY])] = known + 1
+            for entry in range(number):
+                self.table[self._place(self.entries[entry, _KEY])] = entry + 1
         self.table[self._place(key)] = number + 1
         for field in range(_STATE + 1, _MORE_INDEX + 1):
             self.entries[number, field] = 0

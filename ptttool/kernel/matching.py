@@ -142,8 +142,8 @@ class State(NamedTuple):
     @property
     def opened(self) -> Array:
         """The open requests, by slot."""
-        found: Array = self.back[self.back[:, STATE] == loops.OPEN]
-        return found
+        entries: Array = self.back[self.back[:, STATE] == loops.OPEN]
+        return entries
 
     def rest(self) -> Found:
         """Return the requests that are open at the end: the recording ends there."""
