@@ -110,9 +110,9 @@ def _packages() -> Iterator[str]:
     except PackageNotFoundError:  # run from its source
         needed = []
     for requirement in needed:
-        found = re.match(r"[\w.-]+", requirement)
-        if found is not None and "extra ==" not in requirement:
+        match = re.match(r"[\w.-]+", requirement)
+        if match is not None and "extra ==" not in requirement:
             try:
-                yield f"{found[0]} {version(found[0])}"
+                yield f"{match[0]} {version(match[0])}"
             except PackageNotFoundError:
-                yield f"{found[0]} missing"
+                yield f"{match[0]} missing"

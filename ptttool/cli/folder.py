@@ -70,14 +70,14 @@ class RecordingResult(Struct, frozen=True):
     error: ErrorBody | None
 
 
-def write_folder(wanted: Output, partition: str | None, *, json: bool) -> None:
+def write_folder(table: Output, partition: str | None, *, json: bool) -> None:
     """Decode all recordings. Those that cannot be read are reported and left out; at the end, the first of their errors is raised."""
     from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.pipeline.dataset import Location, checked_partitions, labels, new_folder
 
-    files = wanted.paths
-    output = _checked(wanted)
-    with wanted.work.workers(files, WORTH_A_WRITER) as workers:
+    files = table.paths
+    output = _checked(table)
+    with table.work.workers(files, WORTH_A_WRITER) as workers:
         partitions = checked_partitions(partition)
         if "-" in files and {"host", "device"} & set(partitions):
             message = "the host and device of a recording from a pipe are known too late for partitions"
@@ -88,10 +88,10 @@ def write_folder(wanted: Output, partition: str | None, *, json: bool) -> None:
                 file: Location(folder, number, label, partitions)
                 for number, (file, label) in enumerate(zip(files, labels(files), strict=True))
             }
-            read = Recordings(wanted.request, workers, wanted.origin)
+            read = Recordings(table.request, workers, table.origin)
             done, failures = read.each(
                 files,
-                lambda one: _write_one(read, one, wanted, places[one.path], nouns),
+                lambda one: _write_one(read, one, table, places[one.path], nouns),
                 lambda path, error: RecordingResult(path, None, ErrorBody.of(error)),
             )
             written = [each.records for each in done if each.records is not None]
@@ -105,17 +105,17 @@ def write_folder(wanted: Output, partition: str | None, *, json: bool) -> None:
     end_with(failures, is_printed=json)
 
 
-def _checked(wanted: Output) -> str:
+def _checked(table: Output) -> str:
     """Return the folder. Raises a UsageError where it is none, or a recording is named twice."""
     from ptttool.exporters.contract import EXPORTERS
 
-    output, files = wanted.output, wanted.paths
+    output, files = table.output, table.paths
     if output is None or output == "-":
         raise UsageError("partitions need a folder", hint="name it with -o FOLDER/", code="no-folder")
-    if wanted.to not in (None, "parquet"):
-        raise UsageError(f"a folder holds Parquet files, not {wanted.to}", hint="--to parquet, or one file for each", code="not-parquet")
-    known = {suffix for exporter in EXPORTERS for suffix in exporter.suffixes}
-    if not output.endswith("/") and Path(output).suffix in known:
+    if table.to not in (None, "parquet"):
+        raise UsageError(f"a folder holds Parquet files, not {table.to}", hint="--to parquet, or one file for each", code="not-parquet")
+    suffixes = {suffix for exporter in EXPORTERS for suffix in exporter.suffixes}
+    if not output.endswith("/") and Path(output).suffix in suffixes:
         raise UsageError(
             f"{output}: this is a file name, but the output is a folder of Parquet files",
             hint=f"name the folder {output}/ if that is meant",
@@ -129,7 +129,7 @@ def _checked(wanted: Output) -> str:
 
 
 def _write_one(
-    read: Recordings, recording: Recording, wanted: Output, location: Location, nouns: dict[str, str]
+    read: Recordings, recording: Recording, table: Output, location: Location, nouns: dict[str, str]
 ) -> tuple[RecordingResult, InputError | None]:
     from ptttool.cli.terminal.walking import shown_progress
     from ptttool.pipeline.dataset import remove_recording, write_recording
@@ -142,15 +142,15 @@ def _write_one(
             hint="decode them to folders of their own",
             code="other-protocol",
         )
-    if recording.is_ptt and wanted.raw is not None:
+    if recording.is_ptt and table.raw is not None:
         raise UsageError(f"--raw and --no-raw: {recording.title} has no packets", hint="leave it out", code="no-packets")
-    query = wanted.query(read, recording, recording.schema.usual_names)
+    query = table.query(read, recording, recording.schema.usual_names)
     try:
         rows = write_recording(recording, query, location, read.workers, shown_progress)
     except (InputError, AccessError):
         remove_recording(location.folder, location.number)
         raise
-    wanted.say_direction(recording, query, path)
+    table.say_direction(recording, query, path)
     for diagnostic in recording.findings.diagnostics():
         show_diagnostic(diagnostic, path)
     report_end(recording, recording.findings.records, path)

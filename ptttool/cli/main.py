@@ -114,14 +114,14 @@ def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
         The first argument names a command of another package that cannot be loaded.
     """
     built_in = _built_in()
-    wanted = arguments[0] if arguments else None
-    if wanted in built_in:
-        importlib.import_module(f"{commands.__name__}.{wanted}")
+    command = arguments[0] if arguments else None
+    if command in built_in:
+        importlib.import_module(f"{commands.__name__}.{command}")
         return []
-    if wanted is not None and wanted in PLUG_INS.names():
-        _load_plug_in(wanted)
+    if command is not None and command in PLUG_INS.names():
+        _load_plug_in(command)
         return []
-    if wanted is not None and (refused := PLUG_INS.refused(wanted)) is not None:
+    if command is not None and (refused := PLUG_INS.refused(command)) is not None:
         raise refused
     for name in sorted(built_in):
         importlib.import_module(f"{commands.__name__}.{name}")
@@ -184,11 +184,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _unexpected(error: BaseException, arguments: Sequence[str]) -> int:
-    found = explained(error, arguments)
-    if isinstance(error, KeyboardInterrupt) and found.hint is None:
+    explanation = explained(error, arguments)
+    if isinstance(error, KeyboardInterrupt) and explanation.hint is None:
         say(f"ptttool: interrupted{_kept(arguments)}")
-        return found.exit_code
-    return report_error(found, arguments)
+        return explanation.exit_code
+    return report_error(explanation, arguments)
 
 
 _WHOLE = ("decode", "flow", "generate", "report")
@@ -217,12 +217,12 @@ def _listed(own: Sequence[str]) -> dict[str, Command]:
         return {}
     from ptttool.cli.completion.words import listed
 
-    found: dict[str, Command] = {}
+    listing: dict[str, Command] = {}
     for stage, summaries in listed().items():
         for rank, (name, summary) in enumerate(summaries.items()):
-            found[name] = Command(name, help=summary)
-            found[name].about = About(Stage(stage), rank)
-    return found if found.keys() == _built_in() else {}
+            listing[name] = Command(name, help=summary)
+            listing[name].about = About(Stage(stage), rank)
+    return listing if listing.keys() == _built_in() else {}
 
 
 def _run(arguments: list[str], own: list[str], command: list[str]) -> int:

@@ -278,7 +278,7 @@ class Output(Struct, frozen=True):
         end_with(failures, is_printed=False)
 
     def _check_perf(self) -> None:
-        given = {
+        options = {
             "--where": self.where is not None,
             "--columns": self.columns is not None,
             "--limit": self.limit is not None,
@@ -289,7 +289,7 @@ class Output(Struct, frozen=True):
             "--scheduler": self.work.scheduler is not None,
             "several recordings": len(self.paths) > 1,
         }
-        for option, is_given in given.items():
+        for option, is_given in options.items():
             if is_given:
                 raise UsageError(f"--to perf prints all AUX data unchanged, so it cannot be combined with {option}", code="perf-whole")
 

@@ -44,7 +44,7 @@ def guarded(function: Callable[[], int]) -> int:
         return report_error(explained(error, sys.argv[1:]), sys.argv[1:])
 
 
-def _ignored(found: sys.UnraisableHookArgs) -> None:
+def _ignored(unraisable: sys.UnraisableHookArgs) -> None:
     """Keep an exception that Python ignores. One that a signal raised must not be lost: the signal comes once more.
 
     Python ignores it where the signal meets a finalizer or a callback of a weak reference: one runs at the end of each import.
@@ -53,7 +53,7 @@ def _ignored(found: sys.UnraisableHookArgs) -> None:
 
     from ptttool.cli.terminal.interrupts import SIGNAL_EXIT
 
-    error, number = found.exc_value, 0
+    error, number = unraisable.exc_value, 0
     if isinstance(error, KeyboardInterrupt):
         number = signal.SIGINT
     elif isinstance(error, SystemExit) and isinstance(error.code, int):
@@ -79,9 +79,9 @@ def explained(error: BaseException, arguments: Sequence[str]) -> PtttoolError:
     from ptttool.errors import InternalError, InterruptedByUserError, MissingPackageError, PtttoolError, WorkersError
 
     if isinstance(error, PtttoolError):
-        found = error
+        explanation = error
     elif isinstance(error, MemoryError):
-        found = WorkersError("not enough memory", hint="use fewer --jobs or fewer columns", code="no-memory")
+        explanation = WorkersError("not enough memory", hint="use fewer --jobs or fewer columns", code="no-memory")
     elif isinstance(error, KeyboardInterrupt):
         package = _importing(error)
         if package is None:
@@ -89,29 +89,31 @@ def explained(error: BaseException, arguments: Sequence[str]) -> PtttoolError:
         # A library of numpy interrupts the process if it cannot start its threads.
         return InterruptedByUserError(f"interrupted while the package {package} was loaded", hint=_limited())
     elif isinstance(error, RecursionError):
-        found = InternalError.of(error)
-        found.code = "too-deep"
+        explanation = InternalError.of(error)
+        explanation.code = "too-deep"
     elif (package := _half_imported(error)) is not None:
-        found = MissingPackageError(
+        explanation = MissingPackageError(
             f"the package {package} cannot be loaded: {_first_line(error)}",
             hint="install it again, for this version of Python",
             code="broken-package",
             package=package,
         )
     else:
-        found = InternalError.of(error)
+        explanation = InternalError.of(error)
     if not isinstance(error, PtttoolError):
-        found.hint = _limited() or found.hint
-    if isinstance(found, InternalError) or (isinstance(found, MissingPackageError) and found is not error):
-        _add_report(found, error, arguments)
-    return found
+        explanation.hint = _limited() or explanation.hint
+    if isinstance(explanation, InternalError) or (isinstance(explanation, MissingPackageError) and explanation is not error):
+        _add_report(explanation, error, arguments)
+    return explanation
 
 
-def _add_report(found: PtttoolError, error: BaseException, arguments: Sequence[str]) -> None:
+def _add_report(explanation: PtttoolError, error: BaseException, arguments: Sequence[str]) -> None:
     """Write the report where one is wanted; the hint says where it is, or how to get one."""
     path = wanted_report(arguments)
     if path is None:
-        found.hint = found.hint or "'ptttool --crash-report FILE ...' writes what the developers need to mend it: please report it"
+        explanation.hint = (
+            explanation.hint or "'ptttool --crash-report FILE ...' writes what the developers need to mend it: please report it"
+        )
         return
     from ptttool.cli.crash_report import write_report
     from ptttool.errors import PtttoolError
@@ -119,10 +121,10 @@ def _add_report(found: PtttoolError, error: BaseException, arguments: Sequence[s
     try:
         write_report(path, error, arguments, UNSEEN)
     except (PtttoolError, OSError) as problem:
-        found.hint = f"the crash report cannot be written: {problem}"
+        explanation.hint = f"the crash report cannot be written: {problem}"
     else:
-        found.hint = (
-            f"{found.hint}; " if found.hint else ""
+        explanation.hint = (
+            f"{explanation.hint}; " if explanation.hint else ""
         ) + f"the crash report is {path}: look through it, and send it to the developers"
 
 

@@ -75,11 +75,11 @@ def labels(paths: Sequence[str]) -> list[str]:
 
 def checked_partitions(names: str | None) -> tuple[str, ...]:
     """Split and check a list of partitions such as ``host,device``; duplicates are dropped. Raises UsageError."""
-    found = tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
-    for name in found:
+    partitions = tuple(dict.fromkeys(name.strip() for name in names.split(","))) if names else ()
+    for name in partitions:
         if name not in PARTITIONS:
             raise UsageError(f"--partition: unknown partition {name!r}", hint="known: " + ", ".join(PARTITIONS), code="unknown-partition")
-    return found
+    return partitions
 
 
 class Target(Struct, frozen=True):
@@ -206,8 +206,8 @@ class _OneStream(StreamDecoder):
         super().__init__(recording.source(), recording.stack)
         self._number = number
 
-    def decoded(self, wanted: Callable[[int], bool] = lambda _stream: True) -> Iterator[Decoded]:
-        return super().decoded(lambda stream: stream == self._number and wanted(stream))
+    def decoded(self, accepts: Callable[[int], bool] = lambda _stream: True) -> Iterator[Decoded]:
+        return super().decoded(lambda stream: stream == self._number and accepts(stream))
 
 
 def _label(path: str) -> str:

@@ -124,13 +124,13 @@ def export(
         pieces = (piece for walk, _ in walks for piece in walk.pieces(query, exporter, schema))
     else:
         encoder = encoder_of(exporter.name, schema)
-        wanted = structs.replace(query, offset=0, limit=None)
+        unlimited = structs.replace(query, offset=0, limit=None)
         skip = Skip(query.offset) if query.where is None and not exporter.needs_time else None
 
         def batches() -> Iterator[Batch]:
             for walk, scope in walks:
                 walk.skip = skip
-                yield from timed_batches(walk, wanted, scope) if exporter.needs_time else walk.run(selection(wanted, exporter.rows))
+                yield from timed_batches(walk, unlimited, scope) if exporter.needs_time else walk.run(selection(unlimited, exporter.rows))
 
         pieces = ((batch.size, encoder(batch)) for batch in to_write(in_range(batches(), query, skip), exporter.rows))
     write_pieces(writer, counted(pieces))
@@ -143,9 +143,9 @@ def _transfers(walks: Iterator[tuple[Walk, Scope]], query: Query, exported: Expo
     from ptttool.pipeline.exporting.transactions import transactions_of
 
     for walk, scope in walks:
-        found = transactions_of(walk, query, scope)
-        exported.left_out += found.left_out
-        yield found.size, found
+        transactions = transactions_of(walk, query, scope)
+        exported.left_out += transactions.left_out
+        yield transactions.size, transactions
 
 
 def _ending(exported: Exported, query: Query) -> list[Diagnostic]:
@@ -154,10 +154,10 @@ def _ending(exported: Exported, query: Query) -> list[Diagnostic]:
 
     if query.limit is not None:
         return []
-    found = []
+    diagnostics = []
     for recording in exported.recordings:
-        found += [*recording.diagnostics, *signs_of_loss(recording.contents)]
-    return found
+        diagnostics += [*recording.diagnostics, *signs_of_loss(recording.contents)]
+    return diagnostics
 
 
 def opened(first: OpenRecording, requests: Sequence[Request], workers: Workers) -> Iterator[OpenRecording]:

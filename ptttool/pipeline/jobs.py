@@ -79,11 +79,13 @@ class Each(Struct, Generic[R], frozen=True):
 
 def until_violation(decoded: Decoded, path: str) -> tuple[Decoded, PtttoolError | None]:
     """Return the rows before the first that strict decoding may not pass over, and the error that it is."""
-    found = decoded.violation()
-    if found is None:
+    violation = decoded.violation()
+    if violation is None:
         return decoded, None
-    error = InputError(path, found.reason, offset=found.offset, hint="without --strict it is flagged and decoding goes on", code="strict")
-    return decoded.taken(np.arange(decoded.size) < found.row), error
+    error = InputError(
+        path, violation.reason, offset=violation.offset, hint="without --strict it is flagged and decoding goes on", code="strict"
+    )
+    return decoded.taken(np.arange(decoded.size) < violation.row), error
 
 
 class AllMerged(Struct, Generic[M], frozen=True):

@@ -61,8 +61,8 @@ class Query(Struct, frozen=True):
 
     def of(self, decoded: Decoded) -> Batch:
         """Apply columns and condition to decoded rows."""
-        wanted = self.mask(decoded)
-        return (decoded if wanted is None else decoded.taken(wanted)).batch(self.columns)
+        mask = self.mask(decoded)
+        return (decoded if mask is None else decoded.taken(mask)).batch(self.columns)
 
 
 def parse_query(
@@ -128,12 +128,12 @@ def _analysis_of(name: str, schema: Schema) -> str | None:
     from ptttool.analyses.contract import ANALYSES
 
     words = name.lower().split("_")
-    found = next((each for each in ANALYSES.names() if each in words or each.rstrip("s") in words), None)
-    if found is None and not difflib.get_close_matches(name.lower(), schema.names, cutoff=0.5):
-        found = next((each.name for each in ANALYSES if name.lower() in _result_fields(each)), None)
-    if found is None:
+    analysis = next((each for each in ANALYSES.names() if each in words or each.rstrip("s") in words), None)
+    if analysis is None and not difflib.get_close_matches(name.lower(), schema.names, cutoff=0.5):
+        analysis = next((each.name for each in ANALYSES if name.lower() in _result_fields(each)), None)
+    if analysis is None:
         return None
-    return f"{name} is not of one row: it is a result of an analysis: ptttool analyze {found} FILE"
+    return f"{name} is not of one row: it is a result of an analysis: ptttool analyze {analysis} FILE"
 
 
 def _result_fields(analysis: type[Analysis[Any]]) -> set[str]:
@@ -142,19 +142,19 @@ def _result_fields(analysis: type[Analysis[Any]]) -> set[str]:
 
     (base,) = [each for each in getattr(analysis, "__orig_bases__", ()) if typing.get_origin(each) is not None][:1] or [None]
     left: list[Any] = list(typing.get_args(base))
-    found: set[str] = set()
-    seen: list[Any] = []
+    fields: set[str] = set()
+    shapes: list[Any] = []
     while left:
         one = left.pop()
-        if is_shape(one) and one not in seen:
-            seen.append(one)
+        if is_shape(one) and one not in shapes:
+            shapes.append(one)
             hints = typing.get_type_hints(one)
             names = [name for name, *_ in fields_of(one)]
-            found |= set(names)
+            fields |= set(names)
             left += [hints[name] for name in names]
         else:
             left += typing.get_args(one)
-    return found
+    return fields
 
 
 def _find_ids(machine: Machine | Callable[[], Machine | None] | None) -> Callable[[str], int | None]:

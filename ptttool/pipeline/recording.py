@@ -379,10 +379,10 @@ class OpenRecording:
                     code="other-pmu",
                 )
             stack = stack_of(name, self.request.parameters)
-        wanted = {*stack.protocol.auxtrace, *(stack.framing.auxtrace if stack.framing is not None else ())}
+        kinds = {*stack.protocol.auxtrace, *(stack.framing.auxtrace if stack.framing is not None else ())}
         if kind is None and not has_trace and not contents.problems:
             raise InputError(self.path, "holds no AUX trace", code="no-trace")
-        if kind is not None and kind not in wanted and (wanted or kind in auxtrace.NAMES):
+        if kind is not None and kind not in kinds and (kinds or kind in auxtrace.NAMES):
             raise InputError(self.path, f"holds an AUX trace of {what}, not of {stack.protocol.name}", code="other-pmu")
         return stack
 
@@ -451,8 +451,8 @@ def _form(request: Request) -> InputForm:
         return request.form
     if request.protocol is None:
         return InputForm.PERF
-    found = form_of(request.path)
-    if found is not None:
-        return found
+    form = form_of(request.path)
+    if form is not None:
+        return form
     # Standard input and FIFOs are read once: without --input, a packet protocol says that they hold its bytes.
     return InputForm.PERF if request.protocol == PTT else InputForm.RAW

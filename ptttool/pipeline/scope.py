@@ -61,16 +61,16 @@ def scope_of(recording: OpenRecording, time: TimeOptions, machine: Machine | Non
     from ptttool.capture.event.terms import Format
 
     time_model, tick_ns = time.time_model, time.tick_ns
-    known = (AUTO, *(model.value for model in TimeModel))
-    if str(time_model) not in known:
-        raise UsageError(f"unknown time model {str(time_model)!r}", hint="known: " + ", ".join(known), code="bad-time-model")
+    models = (AUTO, *(model.value for model in TimeModel))
+    if str(time_model) not in models:
+        raise UsageError(f"unknown time model {str(time_model)!r}", hint="known: " + ", ".join(models), code="bad-time-model")
     if tick_ns is not None and not SHORTEST_TICK <= tick_ns <= LONGEST_TICK:
         raise UsageError(
             f"a tick of {tick_ns} ns is not between {SHORTEST_TICK:g} ns and {LONGEST_TICK:,g} ns", hint="--tick-ns 4", code="bad-tick"
         )
     evidence = _evidence(recording)
-    said = 11 if captured(recording.contents, machine=machine).format is Format.DW4 else 32
-    bits = said if evidence is None else evidence.bits
+    format_bits = 11 if captured(recording.contents, machine=machine).format is Format.DW4 else 32
+    bits = format_bits if evidence is None else evidence.bits
     asked = time_model != AUTO
     model = TimeModel(time_model) if asked else TimeModel.UNKNOWN if evidence is None else evidence.model
     return Scope(

@@ -93,7 +93,7 @@ class StreamDecoder:
         self._has_marks = False
         self._feed = min(_LEAST_FEED << 2, stack.protocol.feed)
 
-    def decoded(self, wanted: Callable[[int], bool] = lambda _stream: True) -> Iterator[Decoded]:
+    def decoded(self, accepts: Callable[[int], bool] = lambda _stream: True) -> Iterator[Decoded]:
         """Yield the elements of all streams, or of those with a wanted number, in the order of the recording.
 
         Raises
@@ -103,12 +103,12 @@ class StreamDecoder:
         """
         decoders: dict[int, Decoder] = {}
         try:
-            yield from self._decoded(wanted, decoders)
+            yield from self._decoded(accepts, decoders)
         finally:
             for decoder in decoders.values():
                 decoder.close()
 
-    def _decoded(self, wanted: Callable[[int], bool], decoders: dict[int, Decoder]) -> Iterator[Decoded]:
+    def _decoded(self, accepts: Callable[[int], bool], decoders: dict[int, Decoder]) -> Iterator[Decoded]:
         streams: dict[int, int] = {}
         cpus: dict[int, int | None] = {}
         number = -1
@@ -117,7 +117,7 @@ class StreamDecoder:
             if is_new and len(streams) >= MAX_STREAMS:
                 raise over_budget(self.source.path, "packet streams", MAX_STREAMS, "streams", offset=chunk.file_offset)
             stream = streams.setdefault(chunk.idx, len(streams))
-            if not wanted(stream):
+            if not accepts(stream):
                 continue
             if is_new:
                 cpus[stream] = None if chunk.cpu < 0 else chunk.cpu

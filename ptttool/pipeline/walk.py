@@ -162,12 +162,12 @@ class RecordWalk(Walk):
         if self.skip is None or self.strict:
             return units, index
         for unit in units if self.skip.rows else ():
-            _, found = jobs.load(unit).decoded(index)
-            if found.records > self.skip.rows:
+            _, findings = jobs.load(unit).decoded(index)
+            if findings.records > self.skip.rows:
                 return chain([unit], units), index
-            self.skip.rows -= found.records
-            index += found.records
-            self.findings.merge(found)
+            self.skip.rows -= findings.records
+            index += findings.records
+            self.findings.merge(findings)
             self.progress.records = self.findings.records
             self._let_go(unit.size)
         return units, index

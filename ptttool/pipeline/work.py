@@ -190,10 +190,10 @@ class Analyze(Struct, frozen=True):
 def _wanted(decoded: Decoded, query: Query | None, columns: Sequence[str], of_all: Sequence[str]) -> Batch:
     """Return columns of the rows for which the condition of a query is true; those `of_all`, and time, go with them for all rows."""
     columns = tuple(dict.fromkeys(columns))
-    wanted = None if query is None else query.mask(decoded)
-    if wanted is None:
+    mask = None if query is None else query.mask(decoded)
+    if mask is None:
         return decoded.batch(columns)
-    batch = decoded.taken(wanted).batch(columns)
+    batch = decoded.taken(mask).batch(columns)
     if set(CLOCK_COLUMNS) <= set(columns):
-        batch.whole = SourceRows(decoded.batch(tuple(dict.fromkeys((*CLOCK_COLUMNS, *of_all)))), wanted)
+        batch.whole = SourceRows(decoded.batch(tuple(dict.fromkeys((*CLOCK_COLUMNS, *of_all)))), mask)
     return batch

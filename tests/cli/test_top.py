@@ -195,11 +195,11 @@ def test_columns_fit_or_are_those_that_never_go(width: int) -> None:
 def test_rows_are_sorted_and_filtered() -> None:
     rows = [row("01:00.0", 5, name="nvme0"), row("02:00.0", 9), row("03:00.0", 7, direction="outbound")]
     by_tlps = next(number for number, column in enumerate(COLUMNS) if column.title == "TLPs")
-    assert [one.tlps for one in ordered(rows, by_tlps, backwards=False, wanted="")] == [9, 7, 5]
-    assert [one.tlps for one in ordered(rows, by_tlps, backwards=True, wanted="")] == [5, 7, 9]
-    assert [one.requester for one in ordered(rows, 0, backwards=False, wanted="")] == ["01:00.0", "02:00.0", "03:00.0"]
-    assert [one.requester for one in ordered(rows, 0, backwards=False, wanted="NVME")] == ["01:00.0"]
-    assert [one.requester for one in ordered(rows, 0, backwards=False, wanted="outb")] == ["03:00.0"]
+    assert [one.tlps for one in ordered(rows, by_tlps, backwards=False, text="")] == [9, 7, 5]
+    assert [one.tlps for one in ordered(rows, by_tlps, backwards=True, text="")] == [5, 7, 9]
+    assert [one.requester for one in ordered(rows, 0, backwards=False, text="")] == ["01:00.0", "02:00.0", "03:00.0"]
+    assert [one.requester for one in ordered(rows, 0, backwards=False, text="NVME")] == ["01:00.0"]
+    assert [one.requester for one in ordered(rows, 0, backwards=False, text="outb")] == ["03:00.0"]
 
 
 # ---- the screen

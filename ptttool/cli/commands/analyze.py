@@ -144,10 +144,10 @@ def _names(text: str, files: Sequence[str] = ()) -> tuple[str, ...]:
     from ptttool.analyses.contract import ANALYSES
 
     if _is_file(text):
-        found = [word for word in files if all(each in ANALYSES.names() for each in word.split(","))]
-        meant = ["ptttool", "analyze", ",".join(found) or "latency", text, *(word for word in files if word not in found)]
-        hint = f"{'' if found else 'such as: '}{clean(shlex.join(meant))}"
-        raise UsageError(f"NAME comes before FILE, and {clean(text)} is a recording", hint=hint, code="name-first", suggestions=found)
+        analyses = [word for word in files if all(each in ANALYSES.names() for each in word.split(","))]
+        meant = ["ptttool", "analyze", ",".join(analyses) or "latency", text, *(word for word in files if word not in analyses)]
+        hint = f"{'' if analyses else 'such as: '}{clean(shlex.join(meant))}"
+        raise UsageError(f"NAME comes before FILE, and {clean(text)} is a recording", hint=hint, code="name-first", suggestions=analyses)
     names = tuple(dict.fromkeys(each.strip() for each in text.split(",")))
     for each in names:
         ANALYSES.get(each)
@@ -167,15 +167,15 @@ def _list(*, json: bool) -> None:
 
     for error in ANALYSES.broken():
         warn(clean(str(error)))
-    known = [
+    analyses = [
         AnalysisFacts(each.name, each.meaning, each.columns, [NeedFacts(need.what, need.options) for need in each.needs])
         for each in ANALYSES
     ]
     if json:
-        print_json(AnalysesDocument(known))
+        print_json(AnalysesDocument(analyses))
         return
-    at = max(len(facts.name) for facts in known) + 2
-    for facts in known:
+    at = max(len(facts.name) for facts in analyses) + 2
+    for facts in analyses:
         print_labelled(f"{facts.name} ", facts.meaning, at)
         if facts.columns:
             print_labelled("", f"of the columns {', '.join(facts.columns)}", at)
@@ -215,11 +215,11 @@ class _Job:
 
     def _look(self, recording: Recording, sums: RecordingSums | None) -> tuple[Analyzed, PtttoolError | None]:
         path = recording.path
-        found, failure = self.read.analyzed(recording, self.names, sums)
-        found = replace(found, path=self.shown.get(path, path), error=None if failure is None else ErrorBody.of(failure))
+        answer, failure = self.read.analyzed(recording, self.names, sums)
+        answer = replace(answer, path=self.shown.get(path, path), error=None if failure is None else ErrorBody.of(failure))
         if self.form != "json":
-            self._show(found, None if sums is None else path)
-        return found, failure
+            self._show(answer, None if sums is None else path)
+        return answer, failure
 
     def _document(self, done: list[Analyzed], sums: RecordingSums | None) -> AnalyzeDocument | AnalyzedRecordings:
         from ptttool.api.analyses import AnalyzeDocument, AnalyzedRecordings
@@ -231,19 +231,19 @@ class _Job:
             return AnalyzedRecordings(tuple(done))
         return AnalyzeDocument(one.results[name], one.path, str(one.protocol), name, one.lacks[name], one.diagnostics, one.loss, one.error)
 
-    def _show(self, found: Analyzed, path: str | None = None) -> None:
+    def _show(self, answer: Analyzed, path: str | None = None) -> None:
         from ptttool.cli.recordings import show_diagnostic
 
         view = self.view
         if path is not None:
             view.heading(path, 1)
-        if "loss" not in found.results:  # its result is the same, with causes
-            view.signs(found.loss)
-        for name, result in found.results.items():
+        if "loss" not in answer.results:  # its result is the same, with causes
+            view.signs(answer.loss)
+        for name, result in answer.results.items():
             if len(self.names) > 1:
                 view.heading(name, 2)
-            view.show(result, found.lacks[name], found.machine, found.path)
-        for diagnostic in found.findings:
+            view.show(result, answer.lacks[name], answer.machine, answer.path)
+        for diagnostic in answer.findings:
             show_diagnostic(diagnostic, path)
 
     def _show_sums(self, sums: RecordingSums) -> None:

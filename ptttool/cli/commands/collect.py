@@ -60,39 +60,39 @@ def collect(
     if not to_output:
         outlive_reader(is_result=json or dry_run)
     collected = Collected(open_source(sysfs, demo), hostname=hostname)
-    found = collected.described()
+    collection = collected.described()
     if to_output:
-        note(f"{len(found.files):,} files; left out: {'; '.join(found.left_out)}")
+        note(f"{len(collection.files):,} files; left out: {'; '.join(collection.left_out)}")
         collected.write_to(sys.stdout.buffer)
         return
     if not dry_run:
         file = output or time.strftime("ptttool-%Y%m%d-%H%M%S.tar.gz")
         with tidy_end():
-            found = collected.write(file, force=force)
+            collection = collected.write(file, force=force)
     if not json:
-        _print_contents(found, every=dry_run)
+        _print_contents(collection, every=dry_run)
     if json:
-        print_json(found)
-    elif found.file is not None:
-        size = "" if found.bytes is None else f", {found.bytes:,} bytes"
-        note(clean(f"wrote {found.file}{size}, readable by its owner alone; ptttool list --sysfs {found.file} reads it"))
+        print_json(collection)
+    elif collection.file is not None:
+        size = "" if collection.bytes is None else f", {collection.bytes:,} bytes"
+        note(clean(f"wrote {collection.file}{size}, readable by its owner alone; ptttool list --sysfs {collection.file} reads it"))
     else:
         note("dry run: nothing was written")
 
 
-def _print_contents(found: Collection, *, every: bool) -> None:
+def _print_contents(collection: Collection, *, every: bool) -> None:
     from ptttool.cli.views.tune import print_table
 
-    print_table(("Part", "Files", "Bytes"), [(part.name, f"{part.files:,}", f"{part.bytes:,}") for part in found.parts])
+    print_table(("Part", "Files", "Bytes"), [(part.name, f"{part.files:,}", f"{part.bytes:,}") for part in collection.parts])
     if every:
         print_line("")
-        for one in found.files:
+        for one in collection.files:
             print_line(clean(f"{one.bytes:>9,}  {one.path}"))
     print_line("")
-    print_line(f"Left out: {'; '.join(found.left_out)}")
-    if found.refused:
-        print_line(f"Could not be read: {len(found.refused):,} files; as root they can be")
-        for refused in found.refused if every else found.refused[:_NAMED]:
+    print_line(f"Left out: {'; '.join(collection.left_out)}")
+    if collection.refused:
+        print_line(f"Could not be read: {len(collection.refused):,} files; as root they can be")
+        for refused in collection.refused if every else collection.refused[:_NAMED]:
             print_line(clean(f"  {refused.path}: {refused.reason}"))
-        if len(found.refused) > _NAMED and not every:
+        if len(collection.refused) > _NAMED and not every:
             print_line("  … (--dry-run lists all)")

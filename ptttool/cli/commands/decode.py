@@ -149,18 +149,18 @@ def decode(
     from ptttool.cli.folder import is_folder, write_folder
     from ptttool.cli.rows import Output
 
-    wanted = Output(
+    table = Output(
         files, request, to=form, output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset,
         at=at, origin=origin, names_ids=ids == out.Ids.TEXT, work=work, descriptions=tuple(protocol.params or ()),
         time=None if timing == reading.Time() else timing.options,
     )  # fmt: skip
     if is_folder(files, output, partition, to):
         refuse_beside("a folder", command, refused=("limit", "offset", "at", "context", "ids", "time_model", "tick_ns"))
-        write_folder(structs.replace(wanted, to=to), partition, json=json)
+        write_folder(structs.replace(table, to=to), partition, json=json)
         return
     _refuse_missing(files)
     with error_as_json_line(json and output in (None, "-")):
-        wanted.write()
+        table.write()
 
 
 def _show_transaction(read: Recordings, index: int, form: str) -> None:
@@ -170,11 +170,11 @@ def _show_transaction(read: Recordings, index: int, form: str) -> None:
     from ptttool.cli.views.shown.results import ResultView
 
     with read.opened() as recording:
-        found, failure = read.followed(recording, index)
+        transaction, failure = read.followed(recording, index)
         if form == "json":
-            print_json(structs.replace(found, error=None if failure is None else ErrorBody.of(failure)))
+            print_json(structs.replace(transaction, error=None if failure is None else ErrorBody.of(failure)))
         else:
-            ResultView(form == "md", None, PAGE).show(found, (), recording.machine)
+            ResultView(form == "md", None, PAGE).show(transaction, (), recording.machine)
         end_with([failure], is_printed=form == "json")
 
 

@@ -45,13 +45,13 @@ def doctor(
     """
     from ptttool.api.machine import examine_machine
 
-    found = examine_machine(device, sysfs, demo=demo, aux_size=parse_size(aux_size, "--aux-size"), output=output)
-    if found.explanation is not None:
-        note(clean(found.explanation))
+    examination = examine_machine(device, sysfs, demo=demo, aux_size=parse_size(aux_size, "--aux-size"), output=output)
+    if examination.explanation is not None:
+        note(clean(examination.explanation))
     if json:
-        print_json(found)
+        print_json(examination)
     else:
         from ptttool.cli.views.doctor import print_examination
 
-        print_examination(found)
-    raise typer.Exit(found.exit_code)
+        print_examination(examination)
+    raise typer.Exit(examination.exit_code)

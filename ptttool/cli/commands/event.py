@@ -63,9 +63,9 @@ def event(
         chosen = choose_without_machine(options)
     else:
         chosen = choose(options, machine, None if options.device is None else choose_device(machine, options.device))
-    known = chosen.device
-    if known is not None and (known.cpus or cpu is not None):
-        cpu = choose_cpu(known, cpu, None)
+    device = chosen.device
+    if device is not None and (device.cpus or cpu is not None):
+        cpu = choose_cpu(device, cpu, None)
     words = perf_command(chosen.built.event, cpu=cpu, command=command or ())
     diagnostics = [*chosen.diagnostics, *(_ONE_TYPE if one_type else ()), *_all_cpus(chosen.request.device, cpu)]
     if json:

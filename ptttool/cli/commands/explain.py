@@ -100,7 +100,7 @@ def _lines(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "traces", "nothing: the event is refused" if one.refused else _both(one.flow) or "nothing"
     if not one.refused and len({"CPL A", "CPL B"} & set(one.flow.inbound)) == 1:
         yield "", COMPLETIONS
-    problems = [_problem(found) for found in one.diagnostics] or ["none"]
+    problems = [_problem(diagnostic) for diagnostic in one.diagnostics] or ["none"]
     yield from zip(["problems", *[""] * (len(problems) - 1)], problems, strict=True)
 
 
@@ -141,5 +141,5 @@ def _both(flow: Flow) -> str:
     return "; ".join(f"{direction} {in_words(groups)}" for direction, groups in directions if groups)
 
 
-def _problem(found: Diagnostic) -> str:
-    return f"{_SEVERITY_WORDS[found.severity]}: {found.message}" + (f"; {found.hint}" if found.hint else "")
+def _problem(diagnostic: Diagnostic) -> str:
+    return f"{_SEVERITY_WORDS[diagnostic.severity]}: {diagnostic.message}" + (f"; {diagnostic.hint}" if diagnostic.hint else "")

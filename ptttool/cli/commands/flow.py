@@ -58,11 +58,13 @@ def flow(
     with error_as_json_line(json and output in (None, "-")):
         check_quotes(where, files)
         form = out.format_of(to, json=json)
-        given = reading.given_parameters(reading.Protocol(parameter=parameter, params=params))
-        if "elf" in given:
-            raise UsageError(f"{given['elf'].where}: elf and --elf exclude each other", hint="say --elf once more", code="bad-parameter")
-        given["elf"] = Given(",".join(elf), "--elf")
-        request = reading.request_of("", reading.Protocol(NAME), reading.Input(strict, channel, input_format), given)
+        parameters = reading.given_parameters(reading.Protocol(parameter=parameter, params=params))
+        if "elf" in parameters:
+            raise UsageError(
+                f"{parameters['elf'].where}: elf and --elf exclude each other", hint="say --elf once more", code="bad-parameter"
+            )
+        parameters["elf"] = Given(",".join(elf), "--elf")
+        request = reading.request_of("", reading.Protocol(NAME), reading.Input(strict, channel, input_format), parameters)
         if not packets:
             request = replace(request, without=tuple(OF_PACKETS))
         fixed = ("file", "cpu", "index", "size", "channel", "timestamp", "protocol", "kind", "flags")

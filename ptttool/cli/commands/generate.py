@@ -72,7 +72,7 @@ def generate(
 
     if json and output == "-":
         raise UsageError("--json and -o - exclude each other: both write to standard output")
-    wanted = Wanted(
+    request = Wanted(
         profile=profile,
         format=format,
         size=parse_size(size, "--size"),
@@ -82,7 +82,7 @@ def generate(
         payload=parse_size(payload_size, "--payload-size"),
         streams=streams,
     )
-    recording = GeneratedRecording(wanted)
+    recording = GeneratedRecording(request)
     with tidy_end(), _destination(output, force) as file, shown_progress(recording.progress):
         recording.write(file)
     if json:

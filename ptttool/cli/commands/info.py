@@ -81,10 +81,10 @@ def _series(path: str, *, json: bool) -> None:
 
 def _name_unfinished(error: InputError) -> None:
     """Add to the error that there is an unfinished recording which is to get this name."""
-    found = _unfinished(error.path)
-    if found:
-        error.hint = found[0].diagnostic().message
-        error.details["unfinished"] = [str(one.path) for one in found]
+    leftovers = _unfinished(error.path)
+    if leftovers:
+        error.hint = leftovers[0].diagnostic().message
+        error.details["unfinished"] = [str(one.path) for one in leftovers]
 
 
 def _unfinished(path: str) -> list[Leftover]:

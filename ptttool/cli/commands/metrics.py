@@ -68,14 +68,14 @@ def metrics(
         if sysfs is not None or demo:
             raise UsageError("recordings have their own metrics: --sysfs and --demo are for those of a machine", code="two-subjects")
         refuse_beside("FILE", context, refused=("doctor",))
-    found = recording_metrics(files) if files else machine_metrics(sysfs, demo=demo, doctor=doctor)
+    numbers = recording_metrics(files) if files else machine_metrics(sysfs, demo=demo, doctor=doctor)
     if json:
-        print_json(found.samples.document)
+        print_json(numbers.samples.document)
     elif output is None or str(output) == "-":
-        sys.stdout.write(found.text(openmetrics=openmetrics))
+        sys.stdout.write(numbers.text(openmetrics=openmetrics))
     else:
-        found.write(output, openmetrics=openmetrics)
-    for error in found.errors[1:]:
+        numbers.write(output, openmetrics=openmetrics)
+    for error in numbers.errors[1:]:
         warn(clean(error.message))
-    if found.errors:
-        raise PrintedError(found.errors[0]) if json else found.errors[0]
+    if numbers.errors:
+        raise PrintedError(numbers.errors[0]) if json else numbers.errors[0]

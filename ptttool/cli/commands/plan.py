@@ -79,12 +79,12 @@ def plan(
     size = None if aux_size is None else parse_size(aux_size, "--aux-size")
     speed = None if write_speed is None else parse_size(write_speed, "--write-speed")
     machine = require_machine(open_source(sysfs, demo), tune=False)
-    found = plan_for(
+    capture_plan = plan_for(
         machine, purposes, root_ports=rootport or (), requester=one_requester(requester), device=device, duration=seconds, output=output,
         aux_size=size, write_speed=speed,
     )  # fmt: skip
     if json:
-        print_json(found)
+        print_json(capture_plan)
         return
-    print_diagnostics(found.diagnostics)
-    print_plan(found)
+    print_diagnostics(capture_plan.diagnostics)
+    print_plan(capture_plan)

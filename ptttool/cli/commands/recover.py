@@ -51,19 +51,19 @@ def recover(
     outlive_reader(is_result=json or dry_run)
     if not dry_run:
         tidy(file)
-    found = find_unfinished(file)
-    if not found and not file.is_dir():
+    leftovers = find_unfinished(file)
+    if not leftovers and not file.is_dir():
         raise InputError(file, "there is no unfinished recording of that name", code="nothing-unfinished")
     failures: list[OutputError] = []
-    done = [_recovered(one, failures, several=len(found) > 1, force=force, dry_run=dry_run) for one in found]
+    done = [_recovered(one, failures, several=len(leftovers) > 1, force=force, dry_run=dry_run) for one in leftovers]
     if json:
         print_json(RecoverDocument(tuple(done)))
         if failures:
             raise PrintedError(failures[0])
         return
-    if not found:
+    if not leftovers:
         note(f"there is no unfinished recording in {clean(str(file.absolute()))}")
-    for leftover, one in zip(found, done, strict=True):
+    for leftover, one in zip(leftovers, done, strict=True):
         print_line(clean(f"{one.unfinished}: {leftover}"))
         if one.recording is not None:
             old = "" if one.old is None else f"; the recording before is now {one.old}"

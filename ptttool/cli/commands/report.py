@@ -76,8 +76,8 @@ def report(
         with work.workers(paths, _WORTH) as workers:
             request = reading.request_of(paths[0], protocol, input)
             read = Recordings(request, workers, origin, time=timing.options, details=True)
-            found, failures = read.each(paths, lambda one: read.found(one, report_of), unread if len(paths) > 1 else None)
-        reported = [replace(each, path=shown.get(each.path, each.path)) for each in found]
+            reports, failures = read.each(paths, lambda one: read.found(one, report_of), unread if len(paths) > 1 else None)
+        reported = [replace(each, path=shown.get(each.path, each.path)) for each in reports]
         _write(reported, name, output, paths, force=force)
     end_with(failures, is_printed=name == "json" and output in (None, "-"))
 

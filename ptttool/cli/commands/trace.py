@@ -171,8 +171,8 @@ def trace(
     names = [run.name for run in runs]
     if len(plans) > 1:
         plans = plan_series(plans, names)
-    said = {(one.code, one.message): one for plan in plans for one in plan.chosen.diagnostics}.values()
-    print_diagnostics(said if whole is None else whole.diagnostics)
+    diagnostics = {(one.code, one.message): one for plan in plans for one in plan.chosen.diagnostics}.values()
+    print_diagnostics(diagnostics if whole is None else whole.diagnostics)
     if len(plans) > 1:
         note(f"{len(plans)} runs, one after another, since the device does not trace them at once: {', '.join(names)}")
         if command:
@@ -189,7 +189,7 @@ def _planned(
     purposes: str,
     options: EventOptions,
     choose: Callable[[EventOptions], ChosenEvent],
-    given: set[str],
+    parameters: set[str],
     seconds: float | None,
     output: Path,
     size: int,
@@ -199,12 +199,12 @@ def _planned(
     from ptttool.planner.runs import overridden, parse_purposes
 
     def override(runs: list[Run]) -> list[Run]:
-        asked = {name: getattr(options, name) for name in ("types", "direction", "completions", "format") if name in given}
-        found = overridden(runs, **asked)
-        if found != runs:
-            planned, now = ", ".join(run.name for run in runs), ", ".join(run.name for run in found)
+        asked = {name: getattr(options, name) for name in ("types", "direction", "completions", "format") if name in parameters}
+        new_runs = overridden(runs, **asked)
+        if new_runs != runs:
+            planned, now = ", ".join(run.name for run in runs), ", ".join(run.name for run in new_runs)
             note(f"the plan for {clean(purposes)} is {planned}; your options make it {now}")
-        return found
+        return new_runs
 
     plan = plan_runs(
         parse_purposes(purposes),
@@ -212,7 +212,7 @@ def _planned(
         choose,
         seconds=seconds or DEFAULT_SECONDS,
         output=output,
-        aux_size=size if "aux_size" in given else None,
+        aux_size=size if "aux_size" in parameters else None,
         override=override,
     )
     print_diagnostics(one for one in plan.limits if one.severity is not Severity.INFO)
@@ -292,15 +292,15 @@ def _record(plan: Plan, *, verbose: bool, json: bool) -> Recorded:
     command_stdout = sys.stderr.fileno() if json and live else None
     if plan.force and Path(plan.output).is_file() and Path(f"{plan.output}.old").is_file():
         note(clean(f"{plan.output} is kept as {plan.output}.old, and replaces the older recording of that name"))
-    said = ""
+    perf_stderr = ""
     try:
         with nullcontext() if live else tidy_end(), progress_line(plan) as show:
             recorded = record(plan, progress=show, report=print_diagnostic, command_stdout=command_stdout)
-        said = recorded.perf_stderr
+        perf_stderr = recorded.perf_stderr
         return recorded
     except PtttoolError as error:
-        said = str(error.details.get("perf_stderr", ""))
+        perf_stderr = str(error.details.get("perf_stderr", ""))
         raise
     finally:
-        for line in said.splitlines() if verbose else ():
+        for line in perf_stderr.splitlines() if verbose else ():
             note(f"perf: {clean(line)}")

@@ -62,8 +62,8 @@ def answer(words: Sequence[str]) -> Answer:
         option = command.option(name)
         if option is None or not option.kind:
             return Answer([])
-        found = _of_kind(state, option.kind, start)
-        return Answer([(f"{name}={value}", text) for value, text in found.found], found.instead)
+        reply = _of_kind(state, option.kind, start)
+        return Answer([(f"{name}={value}", text) for value, text in reply.found], reply.instead)
     if last.startswith("-") and not state.ended:
         return Answer(_starting(last, _options(command, state)))
     if command.commands:
@@ -127,8 +127,8 @@ class _State:
             return "assignment"
         at = len(self.arguments)
         if at < len(kinds):
-            found = kinds[at]
-            return found if found != "command" or at == 0 else "file"
+            kind = kinds[at]
+            return kind if kind != "command" or at == 0 else "file"
         if not kinds or not self.command.arguments[-1].many:
             return None
         return "file" if kinds[-1] == "command" else kinds[-1]
@@ -142,8 +142,8 @@ def _of_kind(state: _State, kind: str, start: str) -> Answer:
     kinds = [one.kind for one in state.command.arguments] if state.command is not None else []
     named = (word for word, one in zip(state.arguments, kinds, strict=False) if one == "device")
     device = state.given.get("--device") or next(named, None)
-    known = state.arguments if kind in ("attribute", "assignment") else ()
-    asked = Asked(start, known, state.given.get("--sysfs"), "--demo" in state.given, device)
+    arguments = state.arguments if kind in ("attribute", "assignment") else ()
+    asked = Asked(start, arguments, state.given.get("--sysfs"), "--demo" in state.given, device)
     return Answer(_starting(start, of_kind(kind, asked)), "files" if kind == "profile" else "")
 
 
@@ -154,9 +154,9 @@ def _options(command: Command, state: _State) -> Iterable[tuple[str, str]]:
                 yield name, option.help
 
 
-def _starting(start: str, found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def _starting(start: str, values: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Keep values that begin so, each once; a short option only where a single hyphen is there."""
-    kept = {value: text for value, text in found if value.startswith(start) and _SAFE.fullmatch(value)}
+    kept = {value: text for value, text in values if value.startswith(start) and _SAFE.fullmatch(value)}
     if start in ("", "-") and any(name.startswith("--") for name in kept):
         kept = {name: text for name, text in kept.items() if name.startswith("--") or len(name) == 2}
     return list(kept.items())
@@ -182,19 +182,19 @@ def main(shell: str, arguments: Sequence[str]) -> int:
     # Again and again: Python drops an exception that comes while it closes a file that nobody holds any more.
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS, 0.1)
     try:
-        found, instead = answer(words)
+        pairs, instead = answer(words)
     except _TooLongError:
         return 1
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    values = [value for value, _ in found]
+    values = [value for value, _ in pairs]
     if shell == "bash":
         from ptttool.cli.completion.line import without_start
 
         values = without_start(values, raw, os.environ.get("_PTTTOOL_BREAKS", ""))
-    joins = bool(found) and all(value.endswith(("=", ",")) for value, _ in found)
+    joins = bool(pairs) and all(value.endswith(("=", ",")) for value, _ in pairs)
     lines = [f"{instead}{' nospace' if joins else ''}"]
-    for value, (_, text) in zip(values, found, strict=True):
+    for value, (_, text) in zip(values, pairs, strict=True):
         # Help as it may go to a terminal: on one line, without control characters.
         shown = " ".join("".join(character if character.isprintable() else " " for character in text).split())
         lines.append(value if shell == "bash" else f"{value}\t{shown}")

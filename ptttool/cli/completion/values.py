@@ -89,15 +89,15 @@ def of_kind(kind: str, asked: Asked) -> Values:
 
 
 def _words(kind: str) -> Values:
-    found: Values = words().get(kind, {}).items()
-    return found
+    values: Values = words().get(kind, {}).items()
+    return values
 
 
-def _in_list(start: str, found: Values) -> Values:
+def _in_list(start: str, values: Values) -> Values:
     """Complete the last of several values with commas, without those that are there."""
     done, comma, _ = start.rpartition(",")
-    given = set(done.split(","))
-    return [(f"{done}{comma}{value}", text) for value, text in found if value not in given]
+    present = set(done.split(","))
+    return [(f"{done}{comma}{value}", text) for value, text in values if value not in present]
 
 
 def _devices(asked: Asked) -> Values:
@@ -106,13 +106,13 @@ def _devices(asked: Asked) -> Values:
         return []
     from ptttool.machine.topology import names_behind
 
-    found = []
+    devices = []
     for device in machine.devices:
         names = ", ".join(filter(None, (names_behind(machine, port.address) for port in device.root_ports))) if device.ports_known else ""
-        found.append((device.name, names))
-    short = [(name.removeprefix("hisi_ptt"), text) for name, text in found]
+        devices.append((device.name, names))
+    short = [(name.removeprefix("hisi_ptt"), text) for name, text in devices]
     functions = list(_functions(machine.functions.values()))
-    return _first(asked.start, found, list(_first(asked.start, short, functions if asked.start else [])))
+    return _first(asked.start, devices, list(_first(asked.start, short, functions if asked.start else [])))
 
 
 def _first(start: str, first: list[tuple[str, str]], others: list[tuple[str, str]]) -> Values:
@@ -138,16 +138,16 @@ def _ports(asked: Asked) -> Values:
 
     addresses = sorted({port.address for device in asked.devices for port in device.root_ports})
     # Without parentheses: fish puts its own around a description.
-    found = [(str(address), words_behind(machine, address).strip("()")) for address in addresses]
+    ports = [(str(address), words_behind(machine, address).strip("()")) for address in addresses]
     names = [
         (name, f"behind {address}")
         for address in addresses
         for function in endpoints_behind(machine, address)
         for name in function.kernel_names
     ]
-    short = [(address.short, text) for address, (_, text) in zip(addresses, found, strict=True)]
+    short = [(address.short, text) for address, (_, text) in zip(addresses, ports, strict=True)]
     last = asked.start.rpartition(",")[2]
-    return _in_list(asked.start, [*names, *found] if any(value.startswith(last) for value, _ in (*names, *found)) else short)
+    return _in_list(asked.start, [*names, *ports] if any(value.startswith(last) for value, _ in (*names, *ports)) else short)
 
 
 def _requesters(asked: Asked) -> Values:
@@ -155,8 +155,8 @@ def _requesters(asked: Asked) -> Values:
     if machine is None:
         return []
     addresses = sorted({one.address for device in asked.devices for one in device.requesters})
-    found = list(_functions([machine.functions[address] for address in addresses if address in machine.functions]))
-    return _first(asked.start, [(value, text) for value, text in found if value.count(":") != 1], found)
+    functions = list(_functions([machine.functions[address] for address in addresses if address in machine.functions]))
+    return _first(asked.start, [(value, text) for value, text in functions if value.count(":") != 1], functions)
 
 
 def _attribute_names(asked: Asked) -> dict[str, str]:
@@ -174,8 +174,8 @@ def _assignments(asked: Asked) -> Values:
     name, equals, _ = asked.start.partition("=")
     if equals:
         return [(f"{name}={value}", "") for value in words().get("attribute values", ())]
-    given = {word.partition("=")[0] for word in asked.known}
-    return [(f"{name}=", text) for name, text in _attribute_names(asked).items() if name not in given]
+    attributes = {word.partition("=")[0] for word in asked.known}
+    return [(f"{name}=", text) for name, text in _attribute_names(asked).items() if name not in attributes]
 
 
 def _parameters(asked: Asked) -> Values:

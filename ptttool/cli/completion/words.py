@@ -58,14 +58,14 @@ class Command(NamedTuple):
 
 def command_of(path: tuple[str, ...]) -> Command | None:
     """Return the command of a path of names; None for one of another package."""
-    found = _read("-".join(("ptttool", *path)))
-    if found is None:
+    content = _read("-".join(("ptttool", *path)))
+    if content is None:
         return None
     return Command(
-        [Parameter(**one) for one in found["options"]],
-        [Parameter(**one) for one in found["arguments"]],
-        found.get("commands", {}),
-        found["interspersed"],
+        [Parameter(**one) for one in content["options"]],
+        [Parameter(**one) for one in content["arguments"]],
+        content.get("commands", {}),
+        content["interspersed"],
     )
 
 
@@ -84,7 +84,7 @@ def _read(name: str) -> dict[str, Any] | None:
     if not name.replace("-", "").isalnum():
         return None
     try:
-        found = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+        content = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None

@@ -88,5 +88,5 @@ class About(Struct, frozen=True):
 
 def about(command: object) -> About:
     """Return what a command says of itself; a command of another package may say nothing."""
-    found = getattr(command, "about", None)
-    return found if isinstance(found, About) else About()
+    attribute = getattr(command, "about", None)
+    return attribute if isinstance(attribute, About) else About()

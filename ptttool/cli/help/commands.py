@@ -74,10 +74,10 @@ def _with_groups(function: Function) -> Function:
         return function
 
     @functools.wraps(function)
-    def command(**given: Any) -> Any:
+    def command(**values: Any) -> Any:
         for name, group in groups.items():
-            given[name] = group(**{each: given.pop(each) for each in group.__struct_fields__ if each not in group.left_out})
-        return function(**given)
+            values[name] = group(**{each: values.pop(each) for each in group.__struct_fields__ if each not in group.left_out})
+        return function(**values)
 
     command.__annotations__ = {}
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -113,10 +113,10 @@ class _WithHelp:
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options and arguments: its own, the general ones, --help."""
-        found, own = super().get_params(ctx), len(self.params)  # type: ignore[misc]
-        taken = {name for one in found for name in one.opts}
+        params, own = super().get_params(ctx), len(self.params)  # type: ignore[misc]
+        taken = {name for one in params for name in one.opts}
         general = [one for one in general_options() if taken.isdisjoint(one.opts)]
-        return [*found[:own], *general, *found[own:]]
+        return [*params[:own], *general, *params[own:]]
 
     def get_help(self, ctx: Any) -> str:
         """Return the text of ``--help``."""

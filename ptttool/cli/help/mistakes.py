@@ -22,8 +22,8 @@ from ptttool.wording import did_you_mean
 @cache
 def _meant_by(what: str) -> list[tuple[list[str], str]]:
     """Return what people write for ``commands`` or ``options``, and their ``habits``: the words, and what is meant."""
-    found = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[what]
-    return [(words.split(), meant) for words, meant in found.items()]
+    entries = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[what]
+    return [(words.split(), meant) for words, meant in entries.items()]
 
 
 # What typer says of a value that it refuses.
@@ -45,19 +45,19 @@ def said(error: Any, arguments: Sequence[str] = ()) -> UsageError:
         return _bad_value(error, see)
     if name == "BadOptionUsage":
         return _bad_use(error, context, see)
-    found = _EXTRA.fullmatch(error.format_message())
-    if found is not None and context is not None:
-        return _extra(found["words"], context, see)
+    match = _EXTRA.fullmatch(error.format_message())
+    if match is not None and context is not None:
+        return _extra(match["words"], context, see)
     return UsageError(error.format_message(), hint=see)
 
 
 def unknown_command(name: str, group: Any, context: Any) -> UsageError:
     """Return the error for a command that does not exist: with those that are written or meant alike."""
     path = context.command_path
-    known = {word for word, one in group.commands.items() if not one.hidden}
+    names = {word for word, one in group.commands.items() if not one.hidden}
     root = context.find_root().command
     meant = _meant(name, root, inside=path.partition(" ")[2])
-    near = [] if meant is not None else [f"{path} {each}" for each in _near(name, known)]
+    near = [] if meant is not None else [f"{path} {each}" for each in _near(name, names)]
     suggestions = [f"ptttool {meant}"] if meant is not None else near
     hint = did_you_mean(f"{each!r}" for each in suggestions) if suggestions else f"see '{path} --help'"
     return UsageError(f"{path} has no command {name!r}", hint=hint, code="unknown-command", command=name, suggestions=suggestions)
@@ -67,11 +67,11 @@ def _meant(name: str, root: Any, inside: str) -> str | None:
     """Return the command that another word means, if this version has it."""
     from ptttool.analyses.contract import ANALYSES
 
-    found = next((command for words, command in _meant_by("commands") if name.lower() in words), None)
-    if found == "--help":
-        return f"{inside} {found}".lstrip()
-    if found is not None and _exists(found, root):
-        return found
+    command = next((command for words, command in _meant_by("commands") if name.lower() in words), None)
+    if command == "--help":
+        return f"{inside} {command}".lstrip()
+    if command is not None and _exists(command, root):
+        return command
     tune = root.commands.get("tune")
     if not inside and tune is not None and name in tune.commands:
         return f"tune {name}"
@@ -129,13 +129,13 @@ def _option_names(context: Any) -> Iterator[str]:
             yield from (*one.opts, *one.secondary_opts)
 
 
-def _near(name: str, known: Iterable[str]) -> list[str]:
+def _near(name: str, names: Iterable[str]) -> list[str]:
     """Return what is written nearly so: the best, and a second one that is as near."""
     lower = name.lower()
-    begins = sorted(each for each in known if len(lower.strip("-")) > 1 and each.startswith(lower))
+    begins = sorted(each for each in names if len(lower.strip("-")) > 1 and each.startswith(lower))
     if len(begins) == 1:
         return begins
-    scored = sorted(((difflib.SequenceMatcher(None, lower, each).ratio(), each) for each in known), key=lambda pair: (-pair[0], pair[1]))
+    scored = sorted(((difflib.SequenceMatcher(None, lower, each).ratio(), each) for each in names), key=lambda pair: (-pair[0], pair[1]))
     return [each for ratio, each in scored[:2] if ratio >= 0.75 and ratio >= scored[0][0] - 0.05]
 
 
@@ -174,13 +174,13 @@ def _bad_value(error: Any, see: str) -> UsageError:
 
 def _value_of(error: Any) -> str | None:
     """Return what was written: typer keeps it in its sentence alone, as Python writes it."""
-    found = _REFUSED.match(error.message)
-    if found is None:
+    match = _REFUSED.match(error.message)
+    if match is None:
         return None
     try:
-        return str(ast.literal_eval(found["value"]))
+        return str(ast.literal_eval(match["value"]))
     except (SyntaxError, ValueError):  # inf
-        return found["value"]
+        return match["value"]
 
 
 def _number(value: str | None, kind: type[int] | type[float]) -> float | None:

@@ -28,16 +28,16 @@ def help_text(command: Any, context: Any) -> str:
     # Of a group, what there is to do comes first.
     groups = list(_commands(command, context, width))
     blocks += groups
-    given = about(command).examples
-    if given:
-        lines = [line for one in given for line in (*_filled(one.text, width, "  "), f"    {one.line}")]
+    examples = about(command).examples
+    if examples:
+        lines = [line for one in examples for line in (*_filled(one.text, width, "  "), f"    {one.line}")]
         blocks.append("\n".join([_heading("Examples"), *lines]))
     arguments = [(argument_name(one), description(one)) for one in command.params if is_argument(one) and getattr(one, "help", None)]
     if arguments:
         blocks.append(_list("Arguments", arguments, width))
     options = [one for one in command.get_params(context) if is_option(one)]
-    for title, found in in_panels(options).items():
-        blocks.append(_list(title, [(option_names(one), description(one)) for one in found], width))
+    for title, panel in in_panels(options).items():
+        blocks.append(_list(title, [(option_names(one), description(one)) for one in panel], width))
     if groups:
         blocks.append("\n".join(_filled(f"'{context.command_path} COMMAND --help' explains a command.", width, "")))
     # typer writes UTF-8 to a stream that takes ASCII only.
@@ -48,16 +48,16 @@ def stages(command: Any) -> dict[Stage, list[tuple[str, Any]]]:
     """Return the commands of a group by stage, both in the order of use."""
     shown = [(name, one) for name, one in command.commands.items() if not one.hidden]
     shown.sort(key=lambda item: (about(item[1]).rank, item[0]))
-    found = {stage: [item for item in shown if about(item[1]).stage is stage] for stage in Stage}
-    return {stage: items for stage, items in found.items() if items}
+    by_stage = {stage: [item for item in shown if about(item[1]).stage is stage] for stage in Stage}
+    return {stage: items for stage, items in by_stage.items() if items}
 
 
 def _commands(command: Any, context: Any, width: int) -> Iterator[str]:
     if not hasattr(command, "commands"):
         return
-    found = stages(command)
-    first = max((len(name) for items in found.values() for name, _ in items), default=0)
-    for stage, items in found.items():
+    by_stage = stages(command)
+    first = max((len(name) for items in by_stage.values() for name, _ in items), default=0)
+    for stage, items in by_stage.items():
         title = str(stage) if context.parent is None else "Commands"
         yield _list(title, [(name, summary(one)) for name, one in items], width, first)
 
@@ -78,8 +78,8 @@ def _paragraphs(text: str, width: int) -> Iterator[str]:
 
 def _hanging(line: str, width: int) -> list[str]:
     """Wrap a line of a list, "name   text", so that the text stays below itself."""
-    found = re.match(r"\S+ {2,}", line)
-    indent = " " * (2 + (found.end() if found else 2))
+    match = re.match(r"\S+ {2,}", line)
+    indent = " " * (2 + (match.end() if match else 2))
     return textwrap.wrap(line, width, initial_indent="  ", subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 

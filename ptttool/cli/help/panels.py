@@ -41,11 +41,11 @@ _PANEL_OF = {name: panel for panel, names in _NAMES.items() for name in names.sp
 
 def in_panels(options: list[Any]) -> dict[str, list[Any]]:
     """Return options by the heading of their panel, panels in their order; panels of one's own come before the output."""
-    found: dict[str, list[Any]] = {}
+    panels: dict[str, list[Any]] = {}
     for option in options:
-        known = (_PANEL_OF[name] for name in option.opts if name in _PANEL_OF)
-        panel = getattr(option, "rich_help_panel", None) or next(known, Panel.OPTIONS)
-        found.setdefault(str(panel), []).append(option)
+        defaults = (_PANEL_OF[name] for name in option.opts if name in _PANEL_OF)
+        panel = getattr(option, "rich_help_panel", None) or next(defaults, Panel.OPTIONS)
+        panels.setdefault(str(panel), []).append(option)
     order = [str(panel) for panel in Panel]
     own = order.index(Panel.ROWS)
-    return dict(sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else own))
+    return dict(sorted(panels.items(), key=lambda item: order.index(item[0]) if item[0] in order else own))

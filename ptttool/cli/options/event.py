@@ -135,8 +135,8 @@ class EventTerms(OptionGroup, frozen=True):
         )
 
 
-def one_requester(given: list[str] | None) -> str | None:
+def one_requester(requesters: list[str] | None) -> str | None:
     """Return the one requester of the options; a UsageError where there are two."""
-    if given is not None and len(given) > 1:
+    if requesters is not None and len(requesters) > 1:
         raise UsageError("one requester can be traced at a time", hint="give --requester once", code="two-requesters")
-    return given[0] if given else None
+    return requesters[0] if requesters else None

@@ -27,9 +27,9 @@ def refuse_beside(mode: str, context: Any, *, takes: tuple[str, ...] = (), refus
     refused : tuple of str, optional
         The parameters that are refused; all others have an effect.
     """
-    found = given(context)
+    parameters = given(context)
     for one in context.command.params:
         is_refused = one.name not in takes if refused is None else one.name in refused
-        if one.name in found and is_refused:
+        if one.name in parameters and is_refused:
             name = max((*one.opts, *one.secondary_opts), key=len) if is_option(one) else argument_usage(one).strip("[]").removesuffix("...")
             raise UsageError(f"{name} has no effect with {mode}", hint=f"leave out {name}", code="exclusive-options", option=name)

@@ -318,7 +318,7 @@ def request_of(
     path: str,
     chosen: Protocol,
     input: Input,
-    given: Mapping[str, Given] | None = None,
+    extra: Mapping[str, Given] | None = None,
 ) -> Request:
     """Return which recording is to be read, and as what.
 
@@ -328,7 +328,7 @@ def request_of(
         The recording.
     chosen, input
         The options.
-    given : mapping of str to Given, optional
+    extra : mapping of str to Given, optional
         Parameters that other options set.
 
     Raises
@@ -341,7 +341,7 @@ def request_of(
     from ptttool.decoders.parameters import Given
 
     protocol, input_format = chosen.protocol, input.input_format
-    parameters = {**given_parameters(chosen), **(given or {})}
+    parameters = {**given_parameters(chosen), **(extra or {})}
     if input_format not in (None, *_FORMS):
         raise UsageError(f"unknown input format {input_format!r}", hint="known: " + ", ".join(_FORMS), code="unknown-input-format")
     form = None if input_format is None else InputForm.PERF if input_format == "perf" else InputForm.RAW

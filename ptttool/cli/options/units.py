@@ -41,8 +41,8 @@ def parse_duration(text: str, option: str = "--duration") -> float:
     UsageError
         The text is not a duration, or too short or too long.
     """
-    found = _DURATION.fullmatch(text.strip())
-    seconds = float(found["number"]) * _SECONDS.get(found["unit"].lower(), 0.0) if found else 0.0
+    match = _DURATION.fullmatch(text.strip())
+    seconds = float(match["number"]) * _SECONDS.get(match["unit"].lower(), 0.0) if match else 0.0
     if not 0.001 <= seconds <= _LONGEST:
         raise UsageError(f"{option}: {text!r} is not a duration", hint="such as 10, 1.5s, 500ms, 2m or 1h", code="bad-duration")
     return seconds
@@ -68,8 +68,8 @@ def parse_size(text: str, option: str) -> int:
     UsageError
         The text is not a size.
     """
-    found = _SIZE.fullmatch(text.strip())
-    size = float(found["number"]) * _BYTES[found["unit"].lower()] if found else 0.0
+    match = _SIZE.fullmatch(text.strip())
+    size = float(match["number"]) * _BYTES[match["unit"].lower()] if match else 0.0
     if size < 1 or size != int(size) or size > 1 << 62:
         raise UsageError(f"{option}: {text!r} is not a size", hint="such as 64M or 1G", code="bad-size")
     return int(size)

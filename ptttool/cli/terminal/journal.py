@@ -27,15 +27,15 @@ class Priority(IntEnum):
 
 def takes(stream: TextIO) -> bool:
     """Return whether a stream is connected to the journal: systemd gives device and inode of its own in ``$JOURNAL_STREAM``."""
-    given = os.environ.get("JOURNAL_STREAM")
-    if not given:
+    journal = os.environ.get("JOURNAL_STREAM")
+    if not journal:
         return False
     try:
         about = os.fstat(stream.fileno())
     except (OSError, ValueError):
         return False
     # Programs inherit the variable also where they get another standard error.
-    return given == f"{about.st_dev}:{about.st_ino}"
+    return journal == f"{about.st_dev}:{about.st_ino}"
 
 
 def send(line: str, priority: Priority, fields: Mapping[str, object]) -> str | None:

@@ -35,15 +35,15 @@ def progress_line(plan: Plan) -> Iterator[Callable[[RecordingProgress], None] | 
     news, done = threading.Event(), threading.Event()
 
     def draw() -> None:
-        seen: deque[tuple[float, int]] = deque([(0.0, 0)])
+        samples: deque[tuple[float, int]] = deque([(0.0, 0)])
         with suppress(OSError), live_line() as live:  # the terminal is gone
             while news.wait() and not done.is_set():
                 news.clear()
                 progress = latest[-1]
-                seen.append((progress.elapsed, progress.size))
-                while len(seen) > 2 and progress.elapsed - seen[0][0] > _RATE_WINDOW:
-                    seen.popleft()
-                live.update(Text(progress_text(plan, progress, seen[0])), refresh=True)
+                samples.append((progress.elapsed, progress.size))
+                while len(samples) > 2 and progress.elapsed - samples[0][0] > _RATE_WINDOW:
+                    samples.popleft()
+                live.update(Text(progress_text(plan, progress, samples[0])), refresh=True)
 
     drawer = threading.Thread(target=draw, daemon=True)
 

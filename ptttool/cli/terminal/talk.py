@@ -68,16 +68,16 @@ def warn(text: str, **fields: object) -> None:
     say(f"ptttool: warning: {text}", Priority.WARNING, **fields)
 
 
-def print_diagnostic(found: Diagnostic) -> None:
+def print_diagnostic(diagnostic: Diagnostic) -> None:
     """Write a diagnostic to standard error: a note, or a warning."""
-    about = {"code": found.code, "hint": found.hint, "where": found.where}
-    (note if found.severity is Severity.INFO else warn)(clean(found.message), **about)
+    about = {"code": diagnostic.code, "hint": diagnostic.hint, "where": diagnostic.where}
+    (note if diagnostic.severity is Severity.INFO else warn)(clean(diagnostic.message), **about)
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Write diagnostics to standard error: notes first, then warnings."""
-    for found in sorted(diagnostics, key=lambda one: one.severity is not Severity.INFO):
-        print_diagnostic(found)
+    for diagnostic in sorted(diagnostics, key=lambda one: one.severity is not Severity.INFO):
+        print_diagnostic(diagnostic)
 
 
 def say(line: str, priority: Priority = Priority.NOTICE, **fields: object) -> None:
@@ -132,7 +132,7 @@ def _writable(text: str) -> str:
     """Escape what standard output cannot encode, as JSON does: a document is the same in every locale."""
     if text.isascii() or (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
         return text
-    return re.sub(r"[^\x00-\x7f]", lambda found: json.dumps(found[0])[1:-1], text)
+    return re.sub(r"[^\x00-\x7f]", lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def print_json(value: Any) -> None:

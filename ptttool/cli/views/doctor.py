@@ -18,17 +18,17 @@ _NAME_AT, _TEXT_AT = 9, 24
 _NARROW = 70
 
 
-def print_examination(found: Examination) -> None:
+def print_examination(examination: Examination) -> None:
     """Print the answers of all checks, and the verdict."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    for answer in found.answers:
+    for answer in examination.answers:
         for finding in answer.findings:
             first, *others = _lines(answer, finding, width)
             status = str(finding.status)
             print_line(painted(status, _STYLES[finding.status], sys.stdout) + first.removeprefix(status))
             for line in others:
                 print_line(line)
-    for line in _wrapped(verdict(found), width, 0):
+    for line in _wrapped(verdict(examination), width, 0):
         print_line(painted(line, Style.HEADING, sys.stdout))
 
 
@@ -55,12 +55,12 @@ def _wrapped(text: str, width: int, at: int) -> list[str]:
     return folded(text, max(width - at, 20), "") or [""]
 
 
-def verdict(found: Examination) -> str:
+def verdict(examination: Examination) -> str:
     """Say whether a trace would work."""
-    if found.works is None:
-        blind = [one.check for one in found.answers if one.needed and one.status is Status.UNKNOWN]
+    if examination.works is None:
+        blind = [one.check for one in examination.answers if one.needed and one.status is Status.UNKNOWN]
         return f"whether a trace would work is not known: see {in_words(blind)}"
-    if not found.works:
-        return f"a trace would not work: see {in_words(one.check for one in found.answers if one.status is Status.FAILED)}"
-    warnings = [one.check for one in found.answers if one.status is Status.WARNING]
+    if not examination.works:
+        return f"a trace would not work: see {in_words(one.check for one in examination.answers if one.status is Status.FAILED)}"
+    warnings = [one.check for one in examination.answers if one.status is Status.WARNING]
     return "a trace would work" + (f"; see {in_words(warnings)}" if warnings else "")

@@ -173,17 +173,17 @@ def cpu_text(device: PttDevice) -> str:
 
 
 def _branch(
-    machine: Machine, children: Mapping[PciAddress, list[PciFunction]], tree: Tree, function: PciFunction, seen: set[PciAddress]
+    machine: Machine, children: Mapping[PciAddress, list[PciFunction]], tree: Tree, function: PciFunction, above: set[PciAddress]
 ) -> None:
     lines = [f"{function.address}  {function.names}"]
     link = link_words(machine, function)
-    below = [child for child in children.get(function.address, []) if child.address not in seen and len(seen) <= MAX_BUSES_ABOVE]
+    below = [child for child in children.get(function.address, []) if child.address not in above and len(above) <= MAX_BUSES_ABOVE]
     empty = "nothing behind it" if not below and function.secondary is not None else None
     if link or empty:
         lines.append("; ".join(filter(None, (link, empty))))
     branch = tree.add("\n".join(clean(line) for line in lines))
     for child in below:
-        _branch(machine, children, branch, child, seen | {child.address})
+        _branch(machine, children, branch, child, above | {child.address})
 
 
 def filter_sections(machine: Machine) -> Iterator[tuple[str, Table | None]]:

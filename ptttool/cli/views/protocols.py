@@ -20,7 +20,7 @@ def show_protocols(names: Sequence[str], *, json: bool) -> None:
     from ptttool.decoders.contract import PROTOCOLS
     from ptttool.decoders.stack import parameters_of
 
-    known = [PROTOCOLS.get(name) for name in names] if names else list(PROTOCOLS)
+    protocols = [PROTOCOLS.get(name) for name in names] if names else list(PROTOCOLS)
     if not names:
         for error in PROTOCOLS.broken():
             warn(clean(str(error)))
@@ -29,7 +29,7 @@ def show_protocols(names: Sequence[str], *, json: bool) -> None:
 
         print_json(ProtocolsDocument.of(names))
         return
-    for number, protocol in enumerate(known):
+    for number, protocol in enumerate(protocols):
         if number:
             print_line("")
         print_labelled(protocol.name + " ", protocol.meaning)

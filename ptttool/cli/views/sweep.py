@@ -111,13 +111,13 @@ def print_result(result: SweepResult) -> None:
 def conclusions(result: SweepResult) -> Iterator[str]:
     """Say in words what was found of each metric."""
     for metric in result.results:
-        found = [one for one in metric.comparisons if one.verdict in (Verdict.BETTER, Verdict.WORSE)]
+        differences = [one for one in metric.comparisons if one.verdict in (Verdict.BETTER, Verdict.WORSE)]
         if metric.best is not None:
             yield f"{metric.metric}: {metric.best} is best; to set it: ptttool tune set {result.plan.device.name} {metric.best}"
-        elif any(one.verdict is Verdict.BETTER for one in found):
-            names = in_words(one.subject for one in found if one.verdict is Verdict.BETTER)
+        elif any(one.verdict is Verdict.BETTER for one in differences):
+            names = in_words(one.subject for one in differences if one.verdict is Verdict.BETTER)
             yield f"{metric.metric}: {names} is better on average; no setting by itself was found to be"
-        elif found:
+        elif differences:
             yield f"{metric.metric}: no setting is better than the original values"
         elif all(one.verdict is Verdict.NO_DATA for one in metric.comparisons):
             yield f"{metric.metric}: there is nothing to compare: too many runs have no value"
@@ -129,13 +129,13 @@ def conclusions(result: SweepResult) -> Iterator[str]:
 
 def _detectable(metric: MetricResult) -> str:
     """Say which difference would have been found."""
-    known = [one.detectable for one in metric.comparisons if one.detectable is not None and not one.effect]
+    sizes = [one.detectable for one in metric.comparisons if one.detectable is not None and not one.effect]
     middle = metric.settings[0].median
-    if not known or len(known) < sum(not one.effect for one in metric.comparisons):
+    if not sizes or len(sizes) < sum(not one.effect for one in metric.comparisons):
         return ""
-    if not max(known):
+    if not max(sizes):
         return "; every run has the same value" if all(not spread.mad for spread in metric.settings) else ""
-    size = f"{figure(100 * max(known) / abs(middle))} %" if middle else figure(max(known))
+    size = f"{figure(100 * max(sizes) / abs(middle))} %" if middle else figure(max(sizes))
     return f"; one of {size} would have been, with a probability of {100 * POWER:.0f} %"
 
 

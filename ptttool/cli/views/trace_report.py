@@ -129,12 +129,12 @@ def report(plan: Plan, recorded: Recorded, how: Reporting, checks: Checks) -> No
         A loss is a failure, and something is missing from the recording; it is reported as any other, and the file stays.
     """
     document, failure = _one(plan, recorded, how)
-    found = checks()
-    failure = failure or not_in_recording(found or ())
+    results = checks()
+    failure = failure or not_in_recording(results or ())
     if document is not None:
-        print_json(replace(document, checks=found, error=None if failure is None else ErrorBody.of(failure)))
+        print_json(replace(document, checks=results, error=None if failure is None else ErrorBody.of(failure)))
     else:
-        _print_checks(found or ())
+        _print_checks(results or ())
     if failure is not None:
         raise failure if document is None else PrintedError(failure)
 
@@ -164,8 +164,8 @@ def report_series(done: RecordedSeries, how: Reporting, checks: Checks) -> None:
                 print_line("")
         documents += [] if document is None else [document]
         failure = failure or wrong
-    for found in done.diagnostics:
-        print_diagnostic(found)
+    for diagnostic in done.diagnostics:
+        print_diagnostic(diagnostic)
     checked = checks()
     if not how.json:
         _print_checks(checked or ())
@@ -175,8 +175,8 @@ def report_series(done: RecordedSeries, how: Reporting, checks: Checks) -> None:
         failure = failure or empty[0]
     failure = done.failure or _interrupted(done) or failure or not_in_recording(checked or ())
     if how.json:
-        said, why = tuple(done.diagnostics), None if failure is None else ErrorBody.of(failure)
-        print_json(TraceSeriesDocument(str(done.path), done.series.runs, tuple(documents), said, done.stopped_by, checked, why))
+        diagnostics, why = tuple(done.diagnostics), None if failure is None else ErrorBody.of(failure)
+        print_json(TraceSeriesDocument(str(done.path), done.series.runs, tuple(documents), diagnostics, done.stopped_by, checked, why))
     if failure is not None:
         raise PrintedError(failure) if how.json else failure
 
@@ -199,8 +199,8 @@ def _print_checks(checks: Sequence[PlanCheck]) -> None:
 def _one(plan: Plan, recorded: Recorded, how: Reporting) -> tuple[TraceDocument | None, PerfError | None]:
     """Print a recording, or return its document; and the error where it is not what was asked for, or not all of it."""
     if not how.json:
-        for found in _ending(recorded):
-            print_diagnostic(found)
+        for ending in _ending(recorded):
+            print_diagnostic(ending)
     with Recording(Request(str(recorded.path))) as recording:
         summary = summarize(
             recording,

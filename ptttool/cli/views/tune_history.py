@@ -58,24 +58,26 @@ def note_undone(undone: Sequence[ChangeRecord], *, dry_run: bool) -> None:
 
 def print_recovery(recovery: Recovery) -> None:
     """Print what recovering changed, or what there is to recover."""
-    found = recovery.unfinished
+    unfinished = recovery.unfinished
     print_diagnostics(one for one in recovery.diagnostics if one.code != HALF_DONE)
     if recovery.action is None:
-        for change in found.changes:
+        for change in unfinished.changes:
             failed = " and could not be undone" if change.failed else ""
             print_line(clean(f"{describe(change)} was cut off{failed}"))
-        if found.attributes:
-            rows = [(one.device, one.attribute, str(one.old), str(one.new), value_text(one.now), one.state) for one in found.attributes]
+        if unfinished.attributes:
+            rows = [
+                (one.device, one.attribute, str(one.old), str(one.new), value_text(one.now), one.state) for one in unfinished.attributes
+            ]
             print_table(("PTT device", "Attribute", "Old", "New", "Now", "Now has"), rows)
             note("--restore writes the old values, --complete the new ones, --keep takes the values as they are now")
-        elif not found.changes and not found.damaged:
+        elif not unfinished.changes and not unfinished.damaged:
             note("nothing is half done")
         return
     print_changes(recovery.changes, dry_run=not recovery.done)
     if recovery.action is RecoverAction.KEEP and recovery.done:
-        note(f"{counted(len(found.changes), 'change')} taken as they are: nothing was written")
-    elif found.damaged:
-        note(f"{counted(len(found.damaged), 'change')} in the journal cannot be read: what was noted there is not recovered")
+        note(f"{counted(len(unfinished.changes), 'change')} taken as they are: nothing was written")
+    elif unfinished.damaged:
+        note(f"{counted(len(unfinished.damaged), 'change')} in the journal cannot be read: what was noted there is not recovered")
     elif not recovery.changes and not recovery.left:
         note("nothing to do")
     for one in recovery.left:

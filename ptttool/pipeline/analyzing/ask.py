@@ -105,7 +105,7 @@ def run(recording: OpenRecording, ask: Ask, kinds: Sequence[str | type[Analysis[
         would have to share a packet stream (``stream-in-order``), or the time options mean nothing.
     """
     walk = recording.walk(ask.workers)
-    wanted = list(dict.fromkeys(checked(recording, kind) if isinstance(kind, str) else kind for kind in kinds))
+    analyses = list(dict.fromkeys(checked(recording, kind) if isinstance(kind, str) else kind for kind in kinds))
     if ask.workers.reduces and not isinstance(recording.stack.protocol, RecordProtocol):
         raise UsageError(
             "--scheduler: a packet stream is decoded in order, so it is summed up on this machine",
@@ -114,16 +114,16 @@ def run(recording: OpenRecording, ask: Ask, kinds: Sequence[str | type[Analysis[
         )
     scope: Scope | None = None
     planned = []
-    for kind in wanted:
-        given = dict(ask.options.get(kind.name, {}))
+    for kind in analyses:
+        options = dict(ask.options.get(kind.name, {}))
         if issubclass(kind, TlpAnalysis):
             scope = scope_of(recording, ask.time, ask.machine) if scope is None else scope
-            given.setdefault("scope", scope)
+            options.setdefault("scope", scope)
         further = tuple(column for column in kind.further_columns(recording.contents) if column in recording.schema)
-        planned.append(PlannedAnalysis(kind, tuple(given.items()), further=further))
+        planned.append(PlannedAnalysis(kind, tuple(options.items()), further=further))
     with ask.watch(walk.progress):
         parts = walk.merge(Analyze(tuple(planned), ask.query)).parts
-    return Answer(recording, ask, {kind.name: part for kind, part in zip(wanted, parts, strict=True)})
+    return Answer(recording, ask, {kind.name: part for kind, part in zip(analyses, parts, strict=True)})
 
 
 def checked(recording: OpenRecording, name: str) -> type[Analysis[Any]]:
@@ -164,6 +164,6 @@ def lacks_of(recording: OpenRecording, name: str, machine: Machine | None = None
 
 def captured_by(recording: OpenRecording, machine: Machine | None = None) -> Captured:
     """Return what a recording can hold; parameters are those of :func:`lacks_of`."""
-    given = recording.request.parameters.get("input")
-    format_ = None if given is None or given.text not in tuple(Format) else Format(given.text)
+    parameter = recording.request.parameters.get("input")
+    format_ = None if parameter is None or parameter.text not in tuple(Format) else Format(parameter.text)
     return captured(recording.contents, recording.schema.names, machine, format_)

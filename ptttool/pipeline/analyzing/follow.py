@@ -57,10 +57,10 @@ def follow(
     requester, tag = key
     options = {FollowAnalysis.name: {"index": index, "requester": requester, "tag": tag}}
     matched = run(recording, replace(ask, options=options), (FollowAnalysis,)).results[FollowAnalysis.name]
-    found = matched.transaction
-    if found is None:
+    transaction = matched.transaction
+    if transaction is None:
         return followed(recording.path, row, matched, None, [])
-    first, last, count = found.request.item(), found.last.item(), found.completions.item()
+    first, last, count = transaction.request.item(), transaction.last.item(), transaction.completions.item()
     request = row if first == index else _row_of(recording, first)[0]
     completions = islice(_completions(recording, key, first, last), min(count, MOST_COMPLETIONS)) if count else ()
     return followed(recording.path, row, matched, request, list(completions))
@@ -80,9 +80,9 @@ def _completions(recording: OpenRecording, key: tuple[int, int], first: int, las
     import polars as pl
 
     requester, tag = key
-    wanted = (pl.col("class") == "CPL") & (pl.col("requester") == requester) & (pl.col("tag") == tag)
+    condition = (pl.col("class") == "CPL") & (pl.col("requester") == requester) & (pl.col("tag") == tag)
     for frame in _frames(recording, first + 1, last - first):
-        yield from _rows(frame.filter(wanted), recording)
+        yield from _rows(frame.filter(condition), recording)
 
 
 def _frames(recording: OpenRecording, first: int, count: int) -> Iterator[pl.DataFrame]:

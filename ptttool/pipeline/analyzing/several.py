@@ -225,7 +225,7 @@ def analyze_recording(
     results = answer.results
     signs = results.pop(LOSS).signs if checks else signs_of_loss(recording.contents, went_offline=ask.went_offline)
     findings = tuple(recording.findings.diagnostics())
-    found = Analyzed(
+    outcome = Analyzed(
         path=recording.path,
         protocol=recording.title,
         results=results,
@@ -237,4 +237,4 @@ def analyze_recording(
     )
     if sums is not None:
         sums.add(recording, {name: answer.analyses[name] for name in results}, ask.machine)
-    return found
+    return outcome

@@ -44,8 +44,8 @@ class Timed(OfQuery, frozen=True):
         """Return the rows and the clock."""
         clock = Clock(self.scope.time_model, self.scope.time_bits)
         ticks = clock.ticks(decoded.batch(CLOCK_COLUMNS))
-        wanted = self.query.mask(decoded)
-        rows = np.arange(decoded.size) if wanted is None else np.flatnonzero(wanted)
+        mask = self.query.mask(decoded)
+        rows = np.arange(decoded.size) if mask is None else np.flatnonzero(mask)
         batch = self.query.of(decoded)
         segments = np.searchsorted(ticks.breaks, rows, side="right").astype(np.int64) + ticks.segment
         at = ABSENT if ticks.at is None else Values(ticks.at[rows].astype(np.uint64))

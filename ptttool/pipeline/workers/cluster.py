@@ -69,7 +69,7 @@ class Cluster(Workers):
         if not self._client.nthreads():
             raise WorkersError(f"{self._address}: the scheduler has no workers", hint="start some with 'dask worker'", code="no-workers")
         try:
-            found = set(self._client.run(_identity).values())
+            identities = set(self._client.run(_identity).values())
         except Exception as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise WorkersError(
@@ -78,7 +78,7 @@ class Cluster(Workers):
                 code="no-ptttool" if isinstance(error, ModuleNotFoundError) else "other-version",
             ) from None
         mine = _identity()
-        other = [identity for identity in sorted(found) if identity != mine]
+        other = [identity for identity in sorted(identities) if identity != mine]
         if other:
             differing = next((name, theirs, ours) for (name, theirs), (_, ours) in zip(other[0], mine, strict=True) if theirs != ours)
             raise WorkersError(

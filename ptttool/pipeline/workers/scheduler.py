@@ -56,12 +56,12 @@ class Scheduler(Struct, frozen=True):
                 code="bad-scheduler",
             )
         files = {"--tls-ca": self.ca, "--tls-cert": self.certificate, "--tls-key": self.key}
-        given = [option for option, path in files.items() if path is not None]
-        if given and not self.encrypted:
-            raise UsageError(f"{given[0]} needs a scheduler that speaks TLS", hint=f"--scheduler {_TLS}HOST:PORT", code="tls-options")
-        if given and (self.ca is None or self.certificate is None):
+        options = [option for option, path in files.items() if path is not None]
+        if options and not self.encrypted:
+            raise UsageError(f"{options[0]} needs a scheduler that speaks TLS", hint=f"--scheduler {_TLS}HOST:PORT", code="tls-options")
+        if options and (self.ca is None or self.certificate is None):
             missing = "--tls-ca" if self.ca is None else "--tls-cert"
-            raise UsageError(f"{given[0]} needs {missing}", hint="scheduler and client show each other certificates", code="tls-options")
+            raise UsageError(f"{options[0]} needs {missing}", hint="scheduler and client show each other certificates", code="tls-options")
         for path in files.values():
             if path is not None:
                 _require(path)
@@ -88,9 +88,9 @@ class Scheduler(Struct, frozen=True):
         import distributed
 
         names = {"tls_ca_file": self.ca, "tls_client_cert": self.certificate, "tls_client_key": self.key or self.certificate}
-        given = {name: str(path) for name, path in names.items() if path is not None}
+        paths = {name: str(path) for name, path in names.items() if path is not None}
         make: Any = distributed.Security
-        security = make(require_encryption=True, **given)
+        security = make(require_encryption=True, **paths)
         if security.tls_ca_file is None or security.tls_client_cert is None:
             raise UsageError(
                 f"{self.address}: no certificates",

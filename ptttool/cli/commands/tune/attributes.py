@@ -45,18 +45,20 @@ def show(
     print_unfinished(source)
     chosen = machine.devices if device is None else (choose_device(machine, device, quiet=json),)
     readings = [(one, read_attributes(one)) for one in chosen]
-    failure = next((one.error for _, found in readings for one in found if one.error is not None), None)
+    failure = next((one.error for _, attributes in readings for one in attributes if one.error is not None), None)
     if json:
         from ptttool.documents import ErrorBody
         from ptttool.tune.documents import DeviceAttributesDocument, TuneShowDocument, root_ports
 
-        devices = (DeviceAttributesDocument(one.name, tuple(found), one.ports_known, root_ports(machine, one)) for one, found in readings)
+        devices = (
+            DeviceAttributesDocument(one.name, tuple(attributes), one.ports_known, root_ports(machine, one)) for one, attributes in readings
+        )
         print_json(TuneShowDocument(tuple(devices), None if failure is None else ErrorBody.of(failure)))
     else:
-        for number, (one, found) in enumerate(readings):
+        for number, (one, attributes) in enumerate(readings):
             if number:
                 print_line("")
-            print_readings(machine, one, found)
+            print_readings(machine, one, attributes)
     if failure is not None:
         raise PrintedError(failure) if json else failure
 

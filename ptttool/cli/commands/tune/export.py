@@ -89,21 +89,21 @@ def export(
 
     source = open_source(sysfs, demo)
     devices = require_devices(source)
-    found = export_profile(to, _profile(profile, source), devices, ignore_missing=ignore_missing, root=root, program=program)
+    profile_export = export_profile(to, _profile(profile, source), devices, ignore_missing=ignore_missing, root=root, program=program)
     if install:
         if not source.live and root == Path("/"):
             message = f"these are values for {source.origin}, not for this machine"
             raise UsageError(message, hint="--root names the folder of its system", code="other-machine")
-        _install(found, root, yes=yes, json=json)
+        _install(profile_export, root, yes=yes, json=json)
         return
-    print_diagnostics(found.diagnostics)
+    print_diagnostics(profile_export.diagnostics)
     if json:
-        print_json(found)
+        print_json(profile_export)
         return
-    sys.stdout.write(found.files[0].text)
-    if found.installable:
-        note(f"nothing was written: this is for {found.files[0].path}; --install writes it there")
-    note(found.limits)
+    sys.stdout.write(profile_export.files[0].text)
+    if profile_export.installable:
+        note(f"nothing was written: this is for {profile_export.files[0].path}; --install writes it there")
+    note(profile_export.limits)
 
 
 def _profile(name: str | None, source: Source) -> Profile:
@@ -124,13 +124,13 @@ def _profile(name: str | None, source: Source) -> Profile:
     return Values(f"values-of-{snapshot.hostname}" if snapshot.hostname else "values", snapshot.devices)
 
 
-def _install(found: Export, root: Path, *, yes: bool, json: bool) -> None:
+def _install(profile_export: Export, root: Path, *, yes: bool, json: bool) -> None:
     from ptttool.cli.views.tune_export import print_plan
     from ptttool.tune.persist.install import install, installing, plan_install
 
     with installing(root):
-        plan = plan_install(found, root)
-        print_diagnostics((*found.diagnostics, *plan.diagnostics))
+        plan = plan_install(profile_export, root)
+        print_diagnostics((*profile_export.diagnostics, *plan.diagnostics))
         if not json:
             print_plan(plan)
         if plan.is_needed:
@@ -139,12 +139,12 @@ def _install(found: Export, root: Path, *, yes: bool, json: bool) -> None:
     if json:
         from msgspec.structs import replace
 
-        print_json(replace(found, root=root, diagnostics=(*found.diagnostics, *plan.diagnostics)))
+        print_json(replace(profile_export, root=root, diagnostics=(*profile_export.diagnostics, *plan.diagnostics)))
         return
     note("installed" if plan.is_needed else "installed already: nothing was written")
-    note(found.limits)
+    note(profile_export.limits)
     if root == Path("/"):
-        note(f"they are set at the next start; now: {'; '.join(found.activation)}")
+        note(f"they are set at the next start; now: {'; '.join(profile_export.activation)}")
 
 
 def _uninstall(target: str, root: Path, *, yes: bool, json: bool) -> None:

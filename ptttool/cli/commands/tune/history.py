@@ -34,13 +34,13 @@ def history(
 
     source = open_source(sysfs, demo)
     print_unfinished(source)
-    found = read_history(source)
+    journal = read_history(source)
     if json:
         from ptttool.tune.journal.documents import TuneHistoryDocument
 
-        print_json(TuneHistoryDocument.of(found, limit))
+        print_json(TuneHistoryDocument.of(journal, limit))
     else:
-        print_history(found, limit)
+        print_history(journal, limit)
 
 
 _UNDO = (

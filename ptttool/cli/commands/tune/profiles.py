@@ -142,18 +142,18 @@ def diff(
     source = open_source(sysfs, demo)
     profile = find_profile(file, source)
     if other is not None:
-        found = diff_profiles(profile, find_profile(other, source), list_devices(source))
+        difference = diff_profiles(profile, find_profile(other, source), list_devices(source))
     else:
         devices = require_devices(source)
         print_unfinished(source)
-        found = diff_profile(profile, devices)
-    print_diagnostics(found.diagnostics)
+        difference = diff_profile(profile, devices)
+    print_diagnostics(difference.diagnostics)
     if json:
-        print_json(found)
+        print_json(difference)
     else:
-        print_rows(found, every=every)
-        note_left_alone(found.left_alone)
-    raise typer.Exit(0 if found.equal else 1)
+        print_rows(difference, every=every)
+        note_left_alone(difference.left_alone)
+    raise typer.Exit(0 if difference.equal else 1)
 
 
 _PROFILES = (

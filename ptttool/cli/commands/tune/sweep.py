@@ -181,15 +181,15 @@ def sweep(
         print_diagnostics(plan.diagnostics)
 
     with tidy_end(), progress_of_sweep(verbose=verbose) as show:
-        found = sweep_tune_attributes(
+        result = sweep_tune_attributes(
             chosen, options, output, picture=picture, resume=resume, force=force, trace=traced, journal=not no_journal, planned=planned,
             progress=show,
         )  # fmt: skip
-    print_diagnostics(one for one in found.diagnostics if one not in found.plan.diagnostics)
+    print_diagnostics(one for one in result.diagnostics if one not in result.plan.diagnostics)
     if json:
-        print_json(found)
+        print_json(result)
     else:
-        print_result(found)
+        print_result(result)
     if not source.live:
         note(clean(f"tune attributes were those of {source.origin}, not of this machine"))
 

@@ -27,20 +27,20 @@ def histogram_lines(histogram: Histogram, medium: Medium) -> Iterator[str]:
     medium : Medium
         What is drawn on.
     """
-    found = bars(histogram, _MOST_BARS)
-    if not found:
+    bins = bars(histogram, _MOST_BARS)
+    if not bins:
         yield "none"
         return
     head = clean(histogram.axis) + ("" if histogram.unit is Unit.NONE else f" [{histogram.unit.value}]")
-    labels = max(len(head), *(len(bar.label) for bar in found))
-    counts = max(len(clean(histogram.what)), *(len(number_text(bar.count)) for bar in found))
-    marks = max((len(", ".join(bar.marks)) for bar in found), default=0)
+    labels = max(len(head), *(len(bar.label) for bar in bins))
+    counts = max(len(clean(histogram.what)), *(len(number_text(bar.count)) for bar in bins))
+    marks = max((len(", ".join(bar.marks)) for bar in bins), default=0)
     # Gaps of two blanks, and the share.
     room = medium.picture_width - labels - counts - 3 * 2 - len("100.0 %") - (marks + len("  <- ") if marks else 0)
     length = min(max(room, _SHORTEST), _LONGEST)
-    most = max(bar.count for bar in found)
+    most = max(bar.count for bar in bins)
     yield f"{head:>{labels}}  {'':<{length}}  {clean(histogram.what):>{counts}}"
-    for bar in found:
+    for bar in bins:
         named = f"  <- {', '.join(map(clean, bar.marks))}" if bar.marks else ""
         drawn = bar_text(bar.count / most, length, is_unicode=medium.is_unicode)
         yield f"{bar.label:>{labels}}  {drawn:<{length}}  {number_text(bar.count):>{counts}}  {bar.share:5.1f} %{named}"

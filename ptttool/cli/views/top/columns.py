@@ -116,19 +116,19 @@ def fitting(width: int, sorted_by: int = SORTED_BY, columns: tuple[TopColumn, ..
 
 def texts(row: SampleRow, shown: Sequence[int], columns: tuple[TopColumn, ...] = COLUMNS) -> list[str]:
     """Return what these columns show of a row."""
-    found = {number: columns[number].text(row) for number in shown}
-    if NAME in found and REQUESTER not in found:
-        found[NAME] = found[NAME] or row.requester
-    return list(found.values())
+    cells = {number: columns[number].text(row) for number in shown}
+    if NAME in cells and REQUESTER not in cells:
+        cells[NAME] = cells[NAME] or row.requester
+    return list(cells.values())
 
 
 def ordered(
-    rows: Sequence[SampleRow], column: int, *, backwards: bool, wanted: str, columns: tuple[TopColumn, ...] = COLUMNS
+    rows: Sequence[SampleRow], column: int, *, backwards: bool, text: str, columns: tuple[TopColumn, ...] = COLUMNS
 ) -> list[SampleRow]:
     """Return the rows that hold a text, sorted by a column: numbers from the largest one, texts from the first one."""
-    found = [row for row in rows if not wanted or wanted.casefold() in searched(row)]
+    matches = [row for row in rows if not text or text.casefold() in searched(row)]
     how = columns[column]
-    return sorted(found, key=how.key, reverse=how.is_number != backwards)
+    return sorted(matches, key=how.key, reverse=how.is_number != backwards)
 
 
 def searched(row: SampleRow) -> str:
@@ -141,10 +141,10 @@ def summary(sample: Sample, width: int) -> list[str]:
 
     The first ones are folded to so many cells; messages are as long as they are.
     """
-    seen = "window not known" if sample.window is None else f"window {sample.window * 1e3:.0f} ms"
+    window = "window not known" if sample.window is None else f"window {sample.window * 1e3:.0f} ms"
     share = "" if sample.share is None else f": {sample.share:.1f} % of the time was seen"
     lines = [
-        f"{sample.device}  sample {sample.number}  {sample.time[11:19]}  {seen}{share}",
+        f"{sample.device}  sample {sample.number}  {sample.time[11:19]}  {window}{share}",
         f"{amount(sample.tlps)} TLPs, {amount(sample.bytes)} bytes carried, {amount(sample.requested_bytes)} asked for",
     ]
     lines = [part for line in lines for part in textwrap.wrap(line, max(width, 20), subsequent_indent="  ")]
@@ -175,7 +175,7 @@ def sample_lines(sample: Sample, width: int) -> Iterator[str]:
     numbers = fitting(width, columns=columns)
     shown = [columns[number] for number in numbers]
     yield _line([column.title.rjust(column.width) if column.is_number else column.title.ljust(column.width) for column in shown])
-    for row in ordered(sample.rows, SORTED_BY, backwards=False, wanted="", columns=columns):
+    for row in ordered(sample.rows, SORTED_BY, backwards=False, text="", columns=columns):
         cells = zip(shown, texts(row, numbers, columns), strict=True)
         yield _line([text.rjust(column.width) if column.is_number else text.ljust(column.width) for column, text in cells])
 

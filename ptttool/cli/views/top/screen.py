@@ -207,7 +207,7 @@ class TopScreen(App[None]):
             mark = (up if self._is_backwards == column.is_number else down) if number == self._sorted_by else ""
             title = Text(column.title + mark, justify="right" if column.is_number else "left")
             table.add_column(title, width=column.width)
-        for row in ordered(sample.rows, self._sorted_by, backwards=self._is_backwards, wanted=self._wanted, columns=columns):
+        for row in ordered(sample.rows, self._sorted_by, backwards=self._is_backwards, text=self._wanted, columns=columns):
             cells = zip(shown, texts(row, shown, columns), strict=True)
             table.add_row(*(Text(text, justify="right" if columns[number].is_number else "left") for number, text in cells))
         table.move_cursor(row=row_at, scroll=False)
