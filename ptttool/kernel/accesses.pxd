@@ -12,7 +12,7 @@ cdef Py_ssize_t _FETCHED, _ENDED, _ROOM
 cdef int _OTHER, _DESCRIPTOR, _FETCH, _COMPLETION
 cdef int _WAITS, _WROTE, _IS_ALONE, _IS_OVER
 cdef long long _PAGE, _SECTOR, _ENTRY, _SLOT, _PAGES_OF_ENTRY, _PAGES, _HALF_LEVELS
-cdef int _PAGE_BITS, _REQUESTER_BIT, _LEVEL_BIT
+cdef int _PAGE_BITS, _REQUESTER_BIT, _LEVEL_BIT, _BITS
 cdef unsigned long long _WORD, _HALF_WORD
 
 
@@ -20,6 +20,7 @@ cdef class Table:
     cdef readonly long long[:, ::1] rows
     cdef int[::1] places
     cdef unsigned long long seed
+    cdef int shift
     cdef readonly Py_ssize_t used
 
     @cython.locals(room=Py_ssize_t, number=Py_ssize_t, at=Py_ssize_t, column=Py_ssize_t)
@@ -27,6 +28,8 @@ cdef class Table:
 
     @cython.locals(place=Py_ssize_t, number=Py_ssize_t, at=Py_ssize_t)
     cdef Py_ssize_t row(self, long long key) except -1
+
+    cdef int _make_room(self, Py_ssize_t rows, Py_ssize_t columns) except -1
 
     @cython.locals(mask=Py_ssize_t, place=Py_ssize_t)
     cdef Py_ssize_t _place(self, long long key) except -1

@@ -105,7 +105,7 @@ _PAGE_BITS, _PAGE, _SECTOR, _ENTRY, _SLOT = 12, 4096, 512, 64, 16
 # Pages of a command that need no list: the two that its entry names.
 _PAGES_OF_ENTRY = 2
 _PAGES = (1 << 47) - 1
-_WORD, _HALF_WORD, _HALF_LEVELS = (1 << 64) - 1, 1 << 63, 1 << 31
+_BITS, _WORD, _HALF_WORD, _HALF_LEVELS = 64, (1 << 64) - 1, 1 << 63, 1 << 31
 _REQUESTER_BIT, _LEVEL_BIT = REQUESTER_BIT, LEVEL_BIT
 # Rows of a new table: a power of two.
 _ROOM = 16
@@ -139,16 +139,16 @@ class Table:
 
     def __init__(self, columns: int, seed: int) -> None:
         self.seed = seed
-        self.rows = _numbers(_ROOM, columns)
-        self.places = _places(2 * _ROOM)
         self.used = 0
+        self._make_room(_ROOM, columns)
 
     def load(self, rows: Any) -> None:
         """Take rows of different keys in place of those that are here."""
         room = _ROOM
         while room < len(rows):
             room *= 2
-        self.rows, self.places, self.used = _numbers(room, self.rows.shape[1]), _places(2 * room), 0
+        self.used = 0
+        self._make_room(room, self.rows.shape[1])
         for number in range(len(rows)):
             at = self.row(rows[number, _KEY])
             for column in range(self.rows.shape[1]):
@@ -159,7 +159,8 @@ class Table:
         place = self._place(key)
         if not self.places[place]:
             if self.used == len(self.rows):
-                former, self.rows, self.places = self.rows, _numbers(2 * self.used, self.rows.shape[1]), _places(4 * self.used)
+                former = self.rows
+                self._make_room(2 * self.used, former.shape[1])
                 np.asarray(self.rows)[: self.used] = former
                 for number in range(self.used):
                     self.places[self._place(self.rows[number, _KEY])] = number + 1
@@ -170,9 +171,14 @@ class Table:
         at: int = self.places[place] - 1
         return at
 
+    def _make_room(self, rows: int, columns: int) -> None:
+        self.rows, self.places = _numbers(rows, columns), _places(2 * rows)
+        self.shift = _BITS + 1 - len(self.places).bit_length()
+
     def _place(self, key: int) -> int:
         mask = len(self.places) - 1
-        place = (key * self.seed & _WORD) >> 32 & mask
+        # The uppermost bits, which all bits of the key have a say in: keys may differ in their uppermost bits only.
+        place = (key * self.seed & _WORD) >> self.shift
         while self.places[place] and self.rows[self.places[place] - 1, _KEY] != key:
             place = place + 1 & mask
         return place
@@ -294,7 +300,7 @@ class Accesses:
                 self._see_data(who)
             rows[who, _HAS_END] = 0
             return
-        rows[who, _HAS_END], rows[who, _END] = 1, address + size
+        rows[who, _HAS_END], rows[who, _END] = 1, ((address + _HALF_WORD + size) & _WORD) - _HALF_WORD
         if size == _SLOT and not address & (_SLOT - 1):
             self._walk(self.records, self._page(who, address), address, size, _SLOT, now)
             self._see_event(who, _COMPLETION)

@@ -90,6 +90,28 @@ def test_what_is_left_out_is_counted(seed: int, sizes: list[int], parts: bool) -
     assert one["left_out"]["requesters"] == sum(row[1] for row in whole["requesters"][1:])
 
 
+def test_keys_that_differ_in_their_uppermost_bits_only_have_places_of_their_own() -> None:
+    table = PLAIN.Table(1, counts._SEED)
+    for requester in range(1 << 12):
+        table.row(requester << accesses.REQUESTER_BIT)
+    (free,) = np.nonzero(np.asarray(table.places) == 0)
+    assert np.diff(free).max() < 1 << 8  # otherwise nearly all of them are in one run
+
+
+@pytest.mark.parametrize("module", [accesses, PLAIN])
+def test_a_write_may_end_at_any_address(module: Any) -> None:
+    """Addresses are numbers with a sign in the loop: 2^63 is behind the largest one."""
+    behind = np.array([(1 << 63) - 512, 1 << 63], np.uint64).view(np.int64)
+    bytes_, dws = np.array([512, 4], np.uint16), np.array([128, 1], np.uint16)
+    none, who = np.empty(0, np.int64), np.zeros(2, np.uint16)
+    columns: list[Any] = [np.full(256, module.WRITE, np.uint8), np.zeros(2, np.uint8), np.empty(0, np.uint8), who, behind, dws]
+    columns += [bytes_, bytes_, np.arange(2), none]
+    found = module.Accesses(1, 4)
+    found.add(*map(memoryview, columns))
+    sums = dict(zip(module.REQUESTER, np.asarray(found.requesters.rows)[0].tolist(), strict=True))
+    assert (sums["writes"], sums["data_write_bytes"]) == (2, 516)  # the small write belongs to the data that it ends
+
+
 def test_columns_that_are_too_short_are_an_error() -> None:
     roles, none = np.full(256, accesses.READ, np.uint8), np.empty(0, np.uint8)
     short, numbers = np.empty(0, np.uint16), np.empty(0, np.int64)
