@@ -113,7 +113,7 @@ class PayloadAnalysis(Analysis[Payload]):
         if len(rows) < len(operation):
             self._others += len(operation) - len(rows)
             if not len(rows):
-                return rows, rows
+                return rows, part["index"].take(rows)
             part = {name: None if array is None else array.take(rows) for name, array in part.items()}
             operation = operation.take(rows)
         lengths = part["length_dw"].astype(np.intp)
