@@ -51,14 +51,12 @@ class Io(TlpAnalysis[IoResult]):
     def result(self, context: AnalysisContext) -> IoResult:
         """Return commands and packets."""
         tables, left_out = self._counts.close(), self._counts.left_out
-        requesters = tables.pop("requesters")
-        visible = _visible(captured(context.contents, machine=context.machine), requesters)
+        visible = _visible(captured(context.contents, machine=context.machine), tables["requesters"])
         time = self.scope.time_facts(self._clock, context.contents)
         drives: list[Drive] = []
         controllers: list[Controller] = []
         rest: list[Unexplained] = []
-        for sums in requesters:
-            trace = RequesterTrace.of(sums, tables, left_out, visible, time)
+        for trace in RequesterTrace.each(tables, left_out, visible, time):
             function = function_of(trace.sum("key"), context.machine)
             device, by = device_of(trace, function)
             if device is Device.NVME:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,15 +56,19 @@ class RequesterTrace(NamedTuple):
     time: TimeFacts
 
     @classmethod
-    def of(
-        cls, sums: Any, tables: Mapping[str, Array], left_out: Mapping[str, int], visible: TracedKinds, time: TimeFacts
-    ) -> RequesterTrace:
-        """Return one of those in the tables of a recording."""
-        pages = {}
-        for name, rows in tables.items():
-            bit = LEVEL_BIT if name == "levels" else REQUESTER_BIT
-            pages[name] = rows[rows["key"] >> bit == sums["key"]]
-        return cls(sums, pages, left_out, visible, time)
+    def each(
+        cls, tables: Mapping[str, Array], left_out: Mapping[str, int], visible: TracedKinds, time: TimeFacts
+    ) -> Iterator[RequesterTrace]:
+        """Return those in the tables of a recording, whose rows are by ascending keys."""
+        requesters = tables["requesters"]
+        pages = {name: rows for name, rows in tables.items() if name != "requesters"}
+        edges = {}
+        for name, rows in pages.items():
+            keys = rows["key"] >> (LEVEL_BIT if name == "levels" else REQUESTER_BIT)
+            edges[name] = np.searchsorted(keys, requesters["key"]), np.searchsorted(keys, requesters["key"], side="right")
+        for number, sums in enumerate(requesters):
+            own = {name: rows[edges[name][0][number] : edges[name][1][number]] for name, rows in pages.items()}
+            yield cls(sums, own, left_out, visible, time)
 
     def sum(self, column: str) -> int:
         """Return a sum of the requester."""
