@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-
-from msgspec import Struct
+from typing import NamedTuple
 
 # Groups below are made by the system; Debian lets its group staff write /usr/local/lib.
 _FIRST_USER_GROUP = 1000
 
 
-class Weakness(Struct, frozen=True):
+# No Struct: msgspec may lie where others can write, and is imported once root's path has been looked at.
+class Weakness(NamedTuple):
     """A folder or file on the way to a path that others than root can change.
 
     Parameters

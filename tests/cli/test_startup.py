@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
+from tests.cli.test_current_folder import OTHERS
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="folders get another owner")
 USER = 4321
@@ -62,6 +63,15 @@ def test_a_folder_of_another_user_is_left_out(foreign: Path) -> None:
     assert (done.returncode, len(warnings(done))) == (0, 1)
     assert str(foreign) in warnings(done)[0]
     assert str(foreign) not in searched(done)
+
+
+@pytest.mark.parametrize("completes", [False, True])
+def test_the_path_is_looked_at_before_any_package_is_imported(foreign: Path, completes: bool) -> None:
+    for name in OTHERS.split():
+        if name not in ("ptttool", "sitecustomize", "usercustomize"):  # Python itself imports the last two
+            (foreign / f"{name}.py").write_text("raise SystemExit(99)")
+    asked = {"_PTTTOOL_COMPLETE": "bash"} if completes else {}
+    assert run([str(foreign), str(ROOT)], "--help", **asked).returncode == 0
 
 
 def test_the_user_of_sudo_is_trusted(foreign: Path) -> None:
