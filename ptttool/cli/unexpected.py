@@ -164,9 +164,11 @@ def _first_line(error: BaseException) -> str:
 
 def _limited() -> str | None:
     """Return a hint that names the limit of this process's memory, if there is one."""
-    import resource
-
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft == resource.RLIM_INFINITY:
+    # Not by the module resource, which is a library: there may be no memory left to load it.
+    try:
+        with open("/proc/self/limits") as limits:  # noqa: PTH123 - pathlib may not be loaded either
+            soft = next(line.split()[3] for line in limits if line.startswith("Max address space"))
+        size = int(soft) / (1 << 20)
+    except (OSError, StopIteration, ValueError):  # "unlimited" is no number
         return None
-    return f"the memory of this process is limited to {soft / (1 << 20):.0f} MiB (ulimit -v): raise the limit"
+    return f"the memory of this process is limited to {size:.0f} MiB (ulimit -v): raise the limit"

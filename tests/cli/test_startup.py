@@ -70,8 +70,9 @@ def test_the_path_is_looked_at_before_any_package_is_imported(foreign: Path, com
     for name in OTHERS.split():
         if name not in ("ptttool", "sitecustomize", "usercustomize"):  # Python itself imports the last two
             (foreign / f"{name}.py").write_text("raise SystemExit(99)")
-    asked = {"_PTTTOOL_COMPLETE": "bash"} if completes else {}
-    assert run([str(foreign), str(ROOT)], "--help", **asked).returncode == 0
+    path = [str(foreign), str(ROOT)]
+    done = run(path, "--help", _PTTTOOL_COMPLETE="bash") if completes else run(path, "--help")
+    assert done.returncode == 0
 
 
 def test_the_user_of_sudo_is_trusted(foreign: Path) -> None:
