@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ptttool.errors import PlugInError, UsageError
-from ptttool.ownership import weakness_of
+from ptttool.files.ownership import weakness_of
 from ptttool.wording import did_you_mean
 
 if TYPE_CHECKING:

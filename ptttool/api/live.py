@@ -25,7 +25,7 @@ from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 from ptttool.errors import PerfError, UsageError
-from ptttool.files.own_folders import scratch_folder
+from ptttool.files.ownership import scratch_folder
 from ptttool.pipeline.analyzing.ask import run
 
 __all__ = ["Sample", "SampleRow", "Sampling", "samples"]

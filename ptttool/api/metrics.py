@@ -16,7 +16,7 @@ from ptttool.doctor.examine import examine
 from ptttool.errors import PtttoolError, UsageError
 from ptttool.files.atomic import output_file
 from ptttool.machine.discovery import open_source, read_machine
-from ptttool.metrics.catalogue import INFO
+from ptttool.metrics.catalogue import DASHBOARD, INFO
 from ptttool.metrics.machine import add_doctor, add_journal, add_machine
 from ptttool.metrics.model import Samples
 from ptttool.metrics.recordings import ANALYSES, add_recording
@@ -25,7 +25,7 @@ from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.workers.pool import workers_for
 from ptttool.recording.folders import with_folders
 
-__all__ = ["Metrics", "machine_metrics", "recording_metrics"]
+__all__ = ["DASHBOARD", "Metrics", "machine_metrics", "recording_metrics"]
 
 MOST_RECORDINGS = 200
 """Recordings whose metrics are written at once: each has some thirty series."""

@@ -21,7 +21,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, to_json
 from ptttool.errors import OutputError, PtttoolError, UsageError
 from ptttool.files.failures import output_failure
-from ptttool.files.own_folders import scratch_folder
+from ptttool.files.ownership import scratch_folder
 from ptttool.machine.model import PttDevice
 from ptttool.sweep.design import DesignKind
 from ptttool.sweep.documents import PlanBody

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 
 from ptttool.errors import AccessError
-from ptttool.ownership import Weakness, weakness_of
+from ptttool.files.ownership import Weakness, weakness_of
 
 
 def secure_import_path() -> Iterator[str]:

@@ -25,7 +25,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from ptttool.errors import AccessError, BusyError
-from ptttool.files.own_folders import RUNTIME_VARIABLE, lock_folder, open_own_folder
+from ptttool.files.ownership import RUNTIME_VARIABLE, lock_folder, open_own_folder
 
 # Bytes of a holder's text, and characters of a purpose in it.
 LONGEST_TEXT = 4096
@@ -84,7 +84,7 @@ def hold(
     wait : float
         Seconds to wait for a lock that is held.
     folder : str or path, optional
-        Folder of the lock files. Default: :func:`~ptttool.files.own_folders.lock_folder`. It is created if it does not exist.
+        Folder of the lock files. Default: :func:`~ptttool.files.ownership.lock_folder`. It is created if it does not exist.
     keep : bool
         Leave the file in the folder at the end; False for names that come and go.
 

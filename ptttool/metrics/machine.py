@@ -11,7 +11,6 @@ from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import gigatransfers
 from ptttool.metrics import catalogue
 from ptttool.metrics.model import Samples
-from ptttool.pci import PciAddress
 from ptttool.tune.journal.folder import journal_folder, journal_names
 from ptttool.tune.journal.unfinished import find_unfinished
 
@@ -64,7 +63,7 @@ def add_machine(samples: Samples, machine: Machine) -> None:
 
 def _functions(machine: Machine) -> Iterator[tuple[str, str, PciFunction]]:
     """Yield each function once, with its device and its role."""
-    addresses: set[PciAddress] = set()
+    addresses: set[object] = set()
     for device in machine.devices:
         owner = device.name if device.ports_known else ""
         for role, filters in (("root_port", device.root_ports), ("requester", device.requesters)):

@@ -40,6 +40,8 @@ class RandomAccess(Protocol):
 
 
 AUX_TRUNCATED, AUX_OVERWRITE, AUX_PARTIAL, AUX_COLLISION = 1, 2, 4, 8
+# PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK, and PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW.
+_FORMAT_MASK, _FORMAT_RAW = 0xFF00, 0x0100
 
 
 class Attribute(Struct, frozen=True):
@@ -95,6 +97,11 @@ class AuxEvent(Struct, frozen=True):
     cpu: int | None
     time: int | None
     file_offset: int
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether the bytes of a CoreSight trace are in frames; they are not where a CPU wrote the trace of its own unit."""
+        return self.flags & _FORMAT_MASK != _FORMAT_RAW
 
 
 class HardwareId(Struct, frozen=True):

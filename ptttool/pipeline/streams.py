@@ -24,7 +24,6 @@ from ptttool.pipeline.jobs import until_violation
 from ptttool.pipeline.walk import Walk
 from ptttool.pipeline.work import Mergeable, Work
 from ptttool.recording import auxtrace
-from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW
 from ptttool.recording.marks import Marks, all_contents, can_look_ahead
 from ptttool.recording.opening import Source
 
@@ -173,7 +172,7 @@ class StreamDecoder:
         if contents.auxtrace_type != auxtrace.CS_ETM or not takes_frames:
             return
         for event in contents.aux_events[start:]:
-            if event.size and event.flags & FORMAT_MASK == FORMAT_RAW:
+            if event.size and not event.is_framed:
                 raise InputError(
                     self.source.path,
                     f"CPU {event.cpu}: trace of one source without frames (TRBE)",

@@ -15,9 +15,6 @@ from msgspec import Struct
 from ptttool.documents import Hex
 from ptttool.perfdata.model import HardwareId
 
-# PERF_AUX_FLAG_PMU_FORMAT_TYPE_MASK of an AUX event's flags, and PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW: trace of one source, without frames.
-FORMAT_MASK, FORMAT_RAW = 0xFF00, 0x0100
-
 
 class UnitKind(StrEnum):
     """Kind of a trace unit."""

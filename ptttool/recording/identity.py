@@ -41,7 +41,12 @@ def requester_filter(contents: Contents) -> int | None:
     The filter is read where the mainline driver has it: in the lowest 20 bits of the event's config.
     """
     attribute = ptt_attribute(contents)
-    return None if attribute is None or attribute.config & PORT_FLAG else attribute.config & 0xFFFF
+    return None if attribute is None else filtered_requester(attribute.config)
+
+
+def filtered_requester(config: int) -> int | None:
+    """Return the requester ID that an event with this config filters for; None for another filter."""
+    return None if config & PORT_FLAG else config & 0xFFFF
 
 
 def aux_type_name(contents: Contents) -> str | None:

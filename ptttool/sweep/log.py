@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from ptttool.documents import read_json, to_json
 from ptttool.errors import AccessError, InputError, OutputError
 from ptttool.files.failures import output_failure
-from ptttool.files.own_folders import sync_folder
+from ptttool.files.ownership import sync_folder
 from ptttool.sweep.design import Values
 from ptttool.wording import shortened
 

@@ -16,7 +16,7 @@ import pytest
 
 from ptttool.errors import AccessError, BusyError
 from ptttool.files.locks import hold, process_start
-from ptttool.files.own_folders import lock_folder, state_folder
+from ptttool.files.ownership import lock_folder, state_folder
 
 HOLDER = """
 import sys

@@ -49,12 +49,10 @@ def metrics(
     of recordings: TLPs and bytes by direction and class, signs of loss, latency in ticks. A value that is not known has no sample.
     The file that -o names is replaced as a whole: node_exporter's textfile collector can read it at any moment.
     """
-    from ptttool.api.metrics import machine_metrics, recording_metrics
+    from ptttool.api.metrics import DASHBOARD, machine_metrics, recording_metrics
     from ptttool.files.atomic import output_file
 
     if dashboard:
-        from ptttool.metrics.catalogue import DASHBOARD
-
         refuse_beside("--dashboard", context, takes=("dashboard", "output", "json"))
         if output is None or str(output) == "-":
             sys.stdout.write(DASHBOARD.read_text(encoding="utf-8"))

@@ -181,7 +181,7 @@ class OriginOrFile(Origin, frozen=True):
         if not self.demo:
             raise UsageError("FILE is missing", hint=hint, code="no-file")
         from ptttool.capture.replay import bundled, unpack
-        from ptttool.files.own_folders import scratch_folder
+        from ptttool.files.ownership import scratch_folder
 
         recording = next(each for each in bundled() if each.file == _BUNDLED)
         path = context.with_resource(scratch_folder()) / _BUNDLED.removesuffix(".xz")

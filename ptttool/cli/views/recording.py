@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ptttool.capture.series.manifest import Series
     from ptttool.machine.model import Machine
     from ptttool.pipeline.summary import RecordingSummary
-    from ptttool.recording.cs_etm import CsEtm
 
 
 # Requesters in the table, where the user names no number.
@@ -52,7 +51,7 @@ def print_summary(
         _print_elements(summary.elements)
     if summary.trace_units is not None and summary.trace_units.trace_units:
         out.print()
-        out.print(_trace_unit_table(summary.trace_units))
+        out.print(_trace_unit_table(summary))
     remarks = [] if counts_alone else list(_remarks(summary))
     if remarks:
         out.print()
@@ -157,8 +156,7 @@ def _facts(
             yield "names", f"unknown: {beside}--sysfs names the machine"
     else:
         yield "protocol", summary.protocol
-    if summary.trace_units is not None:
-        yield from _trace_units(summary.trace_units, recording)
+    yield from _trace_units(summary, recording)
     for stream in summary.streams:
         name = "AUX stream" if stream.cpu is None else f"CPU {stream.cpu}"
         if recording.is_raw:
@@ -170,11 +168,12 @@ def _facts(
         yield "container", {"pipe": "perf.data in pipe mode", "directory": "perf.data directory"}[summary.mode]
 
 
-def _trace_units(units: CsEtm, recording: OpenRecording) -> Iterator[tuple[str, str]]:
-    from ptttool.recording.cs_etm import FORMAT_MASK, FORMAT_RAW
-
+def _trace_units(summary: RecordingSummary, recording: OpenRecording) -> Iterator[tuple[str, str]]:
+    units = summary.trace_units
+    if units is None:
+        return
     path = clean(recording.path)
-    framed = all(event.flags & FORMAT_MASK != FORMAT_RAW for event in recording.contents.aux_events if event.size)
+    framed = all(event.is_framed for event in recording.contents.aux_events if event.size)
     yield "holds", "CoreSight trace" + ("" if framed else " without frames, one stream for each CPU (TRBE)")
     yield "decode", f"ptttool decode --protocol opencsd {'' if framed else '-p framing=none '}{path}"
     kind = "snapshot" if units.snapshot else "full trace"
@@ -183,9 +182,9 @@ def _trace_units(units: CsEtm, recording: OpenRecording) -> Iterator[tuple[str, 
         yield "warning", f"the metadata are damaged: {units.damage}"
 
 
-def _trace_unit_table(units: CsEtm) -> Table:
+def _trace_unit_table(summary: RecordingSummary) -> Table:
     table = plain_table(("CPU", "Trace unit", "Trace ID", "Registers"), whole=("CPU", "Trace unit", "Trace ID"), overflow="ellipsis")
-    for unit in units.trace_units:
+    for unit in summary.trace_units.trace_units if summary.trace_units else ():
         registers = " ".join(f"{name}={value:#x}" for name, value in unit.registers.items())
         trace_id = "" if unit.trace_id is None else f"{unit.trace_id:#04x}"
         table.add_row(str(unit.cpu), unit.kind, trace_id, registers)

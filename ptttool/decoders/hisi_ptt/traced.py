@@ -7,7 +7,7 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from ptttool.capture.event.terms import DEFAULT_TERMS, DIRECTIONS, FORMATS, fields_of
-from ptttool.machine.pmu import PORT_FLAG
+from ptttool.recording.identity import filtered_requester
 from ptttool.tlp.columns import CLASSES
 from ptttool.tlp.direction import EITHER, Buses, DirectionRule
 
@@ -54,5 +54,6 @@ def _of_event(config: int | None, eight_dw: bool | None) -> DirectionRule:
 
 def _of_requester(config: int) -> Buses | None:
     """Return the bus of the requester that an event filters for: a device is behind a port, whatever else is."""
-    bus = config >> 8 & 0xFF
-    return None if config & PORT_FLAG or not bus else ((bus, bus),)
+    requester = filtered_requester(config)
+    bus = 0 if requester is None else requester >> 8
+    return ((bus, bus),) if bus else None

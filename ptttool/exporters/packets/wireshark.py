@@ -140,7 +140,7 @@ def uninstall(folder: Path, *, by_tshark: bool = False, force: bool = False) -> 
 
 def _check_folder(folder: Path) -> None:
     """Root writes nothing where others can make links."""
-    from ptttool.ownership import weakness_of
+    from ptttool.files.ownership import weakness_of
 
     weakness = weakness_of(str(folder)) if os.geteuid() == 0 else None
     if weakness is not None:

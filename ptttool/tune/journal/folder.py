@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ptttool.files.own_folders import state_folder
+from ptttool.files.ownership import state_folder
 from ptttool.machine.sources.contract import Source
 
 OPEN = ".open"

@@ -17,7 +17,7 @@ from pathlib import Path
 from ptttool.errors import InputError
 from ptttool.files.local import open_regular
 from ptttool.files.locks import utc_now
-from ptttool.files.own_folders import open_own_folder
+from ptttool.files.ownership import open_own_folder
 from ptttool.machine.sources.contract import Source
 from ptttool.tune.attributes import AttributeChange
 from ptttool.tune.budget import MAX_JOURNAL_BYTES
@@ -297,7 +297,7 @@ def journal_of(source: Source, journal: bool | str | os.PathLike[str] = True) ->
     source : Source
         The machine.
     journal : bool, str or path
-        False: none. A path: its folder. Default: a folder of the machine in :func:`~ptttool.files.own_folders.state_folder`.
+        False: none. A path: its folder. Default: a folder of the machine in :func:`~ptttool.files.ownership.state_folder`.
 
     Returns
     -------

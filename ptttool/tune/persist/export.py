@@ -13,8 +13,8 @@ from msgspec import Struct
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 from ptttool.errors import DeviceError, UsageError
+from ptttool.files.ownership import weakness_of
 from ptttool.machine.model import PttDevice
-from ptttool.ownership import weakness_of
 from ptttool.tune.persist.contract import TARGETS, PermanentFile, PermanentValues
 from ptttool.tune.profiles.match import match_profile
 from ptttool.tune.profiles.profile import Profile

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ptttool.documents import read_json, to_json
 from ptttool.errors import InputError
 from ptttool.files.failures import output_failure
-from ptttool.files.own_folders import open_own_folder, state_folder
+from ptttool.files.ownership import open_own_folder, state_folder
 from ptttool.tune.persist.rooted import LARGEST, Rooted
 
 VERSION = 1
@@ -55,7 +55,7 @@ def digest(data: bytes, is_link: bool) -> str:
 
 
 def _record_of(root: Path, target: str) -> tuple[Rooted, str]:
-    """Return where the record of a target is: for the running system in :func:`~ptttool.files.own_folders.state_folder`."""
+    """Return where the record of a target is: for the running system in :func:`~ptttool.files.ownership.state_folder`."""
     if root == RUNNING_ROOT:
         return Rooted(state_folder()), f"/installed/{target}.json"
     return Rooted(root), f"/var/lib/ptttool/installed/{target}.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.ownership import weakness_of
+from ptttool.files.ownership import weakness_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="files get another owner")
 USER = 4321
