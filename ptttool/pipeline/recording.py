@@ -192,6 +192,14 @@ class OpenRecording:
         return self._last_walk.findings
 
     @property
+    def formats(self) -> Mapping[str, int]:
+        """Payloads of a PTT device by the format of their records, as far as the last walk came."""
+        from ptttool.decoders.hisi_ptt.findings import Findings
+
+        findings = self.findings
+        return findings.formats if isinstance(findings, Findings) else {}
+
+    @property
     def damage(self) -> list[InputError]:
         """The errors that a damaged recording is, although all that could be read was given, as far as it has been read."""
         return damage_of(self.path, self.contents)

@@ -236,7 +236,7 @@ def summarize(
         event=None if traced is None else traced.name,
         config=None if attribute is None else attribute.config,
         explanation=None if attribute is None else explain(attribute.config, pmu=recording.device, machine=ask.machine),
-        formats=dict(findings.formats) if isinstance(findings, Findings) else {},
+        formats=dict(recording.formats),
         streams=_streams(contents),
         trace_units=units,
         container_records=dict(contents.records),

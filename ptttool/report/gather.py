@@ -12,7 +12,6 @@ from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.drawing.names import names_of
 from ptttool.analyses.traffic import Traffic
 from ptttool.capture.event.explain import explain, traced_text
-from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.documents import ErrorBody
 from ptttool.machine.model import ROOT_PORT
 from ptttool.pipeline.analyzing.ask import Ask
@@ -114,9 +113,8 @@ def _facts(recording: OpenRecording, machine: Machine | None) -> Iterator[tuple[
     if attribute is not None:
         yield "Event", attribute.name or f"config {attribute.config:#x}"
         yield "Traces", traced_text(explain(attribute.config, pmu=recording.device, machine=machine), machine)
-    findings = recording.findings
-    if isinstance(findings, Findings) and findings.formats:
-        yield "Format", " and ".join(findings.formats)
+    if recording.formats:
+        yield "Format", " and ".join(recording.formats)
     size = sum(payload.held for payload in recording.contents.aux_payloads)
     if size:
         yield "Trace data", f"{size:,} bytes"
