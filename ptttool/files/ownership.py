@@ -1,4 +1,4 @@
-"""Whose files and folders are: folders of ptttool's own, in which only their user can write; and who can change the code that root runs."""
+"""Who may write where: folders of ptttool's own are their user's alone, and code that root runs must be root's alone."""
 
 from __future__ import annotations
 
