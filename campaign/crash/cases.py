@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from campaign.crash.client import REPOSITORY, Ended, Job
 from campaign.crash.events import Event, Kind, Point
+from ptttool.errors import ExitCode
 
 MACHINE = REPOSITORY / "fixtures" / "machines" / "kunpeng-6.12"
 RECORDINGS = REPOSITORY / "ptttool" / "demo" / "recordings"
@@ -417,12 +418,21 @@ class SweepCase(ApplyCase):
 
     def following(self, folder: Path) -> Sequence[str]:
         log = f"{self._results}.runs"
-        more = ["--resume", log, "--force"] if (folder / log).exists() else ["--force"]
+        has_begun = (folder / log).exists() and (folder / log).stat().st_size
+        more = ["--resume", log, "--force"] if has_begun else ["--force"]
         return [*self.arguments[:2], *more, *self.arguments[2:]]
 
     def may_leave(self, point: Point) -> bool:
         # The disk stays full: values are restored, and the journal cannot be closed before the next run.
         return point.event is Event.ENOSPC or super().may_leave(point)
+
+    def judge(self, folder: Path, point: Point, ended: Ended, old: State, new: State, run: Runner) -> list[str]:
+        if point.event is Event.EIO and ended.status == ExitCode.HARDWARE:  # a value could not be restored, and that is reported
+            wrong = [*judge_report(point, ended), *self.repair(folder, point, old, new, run)]
+            run(self.job(folder, self.following(folder)))
+            now = self.outputs(folder)
+            return wrong if now == new else [*wrong, f"after the next run: {describe(now, old, new)}"]
+        return super().judge(folder, point, ended, old, new, run)
 
     def repair(self, folder: Path, point: Point, old: State, new: State, run: Runner) -> list[str]:
         looked = run(self.job(folder, ["tune", "recover"]))

@@ -105,7 +105,7 @@ class RunLog:
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            if force:
+            if force or _is_empty(path):
                 with suppress(FileNotFoundError):
                     path.unlink()
             descriptor = os.open(path, flags, 0o666)
@@ -142,7 +142,7 @@ class RunLog:
         try:
             data = _read(descriptor, path)
             lines = data.split(b"\n")
-            head = _line(lines[0], path, 1)
+            head = _head(lines[0], path)
             if head.get("kind") != KIND:
                 raise InputError(path, "not the runs of a sweep", code="not-a-sweep")
             if head.get("version") != VERSION:
@@ -207,7 +207,7 @@ def seed_of(path: Path) -> int:
     """
     descriptor = _open(path)
     try:
-        head = _line(_read(descriptor, path).partition(b"\n")[0], path, 1)
+        head = _head(_read(descriptor, path).partition(b"\n")[0], path)
     finally:
         os.close(descriptor)
     seed = head.get("seed")
@@ -237,6 +237,22 @@ def _read(descriptor: int, path: Path) -> bytes:
     if size > MOST_BYTES:
         raise InputError(path, f"{size} bytes: larger than the runs of a sweep can be", code="not-a-sweep")
     return os.pread(descriptor, size, 0)
+
+
+def _is_empty(path: Path) -> bool:
+    """Tell whether a sweep was cut off before it wrote its plan."""
+    try:
+        about = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(about.st_mode) and not about.st_size
+
+
+def _head(line: bytes, path: Path) -> dict[str, Any]:
+    if not line:
+        reason = "nothing is in it: the sweep was cut off before its first run"
+        raise InputError(path, reason, hint="without --resume, a new sweep begins", code="not-a-sweep")
+    return _line(line, path, 1)
 
 
 def _line(line: bytes, path: Path, number: int) -> dict[str, Any]:

@@ -303,6 +303,15 @@ def test_resuming_refuses_other_settings(bench: Bench) -> None:
     assert len(bench.runs()) == 2
 
 
+def test_a_sweep_that_was_cut_off_before_its_first_run_begins_anew(bench: Bench) -> None:
+    bench.log.write_bytes(b"")
+    with pytest.raises(InputError) as caught:
+        bench.sweep("true", keywords={"resume": bench.log})
+    assert caught.value.code == "not-a-sweep"
+    bench.sweep("true")
+    assert not bench.log.exists()
+
+
 def test_the_results_are_beside_the_runs_whatever_these_say(bench: Bench) -> None:
     """Who wrote a file of runs does not choose what is written."""
     cut(bench)
