@@ -19,11 +19,29 @@ if __name__ == "__main__":
     _forget_current_folder()
 
 
+def _search_installation_only() -> list[str]:
+    """As root, search only folders of the installation until :func:`~ptttool.cli.startup.secure_import_path` has looked at the others.
+
+    Returns
+    -------
+    list of str
+        ``sys.path`` as it was.
+    """
+    given = sys.path[:]
+    if os.geteuid() == 0:
+        home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH120
+        installed = tuple(os.path.join(os.path.realpath(path), "") for path in (home, sys.prefix, sys.base_prefix, sys.exec_prefix))  # noqa: PTH118
+        absolute = [entry for entry in given if os.path.isabs(entry)]  # noqa: PTH117
+        sys.path[:] = [entry for entry in absolute if os.path.join(os.path.realpath(entry), "").startswith(installed)]  # noqa: PTH118
+    return given
+
+
 def run() -> None:
     """Run the command line and leave with its exit code."""
+    given = _search_installation_only()
     shell = os.environ.get("_PTTTOOL_COMPLETE")
     if shell is not None:
-        sys.exit(_complete(shell))
+        sys.exit(_complete(shell, given))
     # What is imported stays: looking for cycles in it, again and again, takes up to a tenth of a short command.
     gc.set_threshold(100_000, 10, 10)
     from ptttool.cli.terminal.streams import drop_what_cannot_be_written, settle_streams
@@ -32,7 +50,7 @@ def run() -> None:
     try:
         from ptttool.cli.unexpected import guarded
 
-        code = guarded(_main)
+        code = guarded(lambda: _main(given))
     except KeyboardInterrupt:  # outside of the command line's own boundary
         code = 130
     except Exception as error:  # not even the code that reports errors can be imported
@@ -42,11 +60,12 @@ def run() -> None:
     sys.exit(code)
 
 
-def _complete(shell: str) -> int:
+def _complete(shell: str, path: list[str]) -> int:
     """Answer a shell that completes a line: in silence, whatever happens, and without importing the commands."""
     try:
         from ptttool.cli.startup import secure_import_path
 
+        sys.path[:] = path
         for _ in secure_import_path():
             pass
         from ptttool.cli.completion.answer import main
@@ -63,9 +82,10 @@ def _complete(shell: str) -> int:
         return 6 if isinstance(error, OSError) else 1
 
 
-def _main() -> int:
+def _main(path: list[str]) -> int:
     from ptttool.cli.startup import secure_import_path
 
+    sys.path[:] = path
     warnings = [*secure_import_path()]
     from ptttool.cli.main import main
     from ptttool.cli.terminal.talk import warn

@@ -75,6 +75,19 @@ def test_the_path_is_looked_at_before_any_package_is_imported(foreign: Path, com
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize("completes", [False, True])
+def test_no_module_of_python_is_taken_from_a_folder_of_others(foreign: Path, completes: bool) -> None:
+    """But for those that Python itself imports before ptttool's first line."""
+    code = "import sys; print(*sys.modules)"
+    before = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    for name in sys.stdlib_module_names.difference(before, sys.builtin_module_names, ("sitecustomize", "usercustomize")):
+        (foreign / f"{name}.py").write_text("raise SystemExit(99)")
+    path = [str(foreign), str(ROOT)]
+    words = ("tune", "save", "--demo", "-")
+    done = run(path, *words, _PTTTOOL_COMPLETE="bash") if completes else run(path, *words)
+    assert (done.returncode, str(foreign) in searched(done)) == (0, False)
+
+
 def test_the_user_of_sudo_is_trusted(foreign: Path) -> None:
     done = run([str(foreign), str(ROOT)], "tune", "save", "--demo", "-", SUDO_UID=str(USER), SUDO_GID=str(USER))
     assert (done.returncode, warnings(done)) == (99, [])
