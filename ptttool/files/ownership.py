@@ -84,7 +84,7 @@ def scratch_folder() -> Iterator[Path]:
         os.close(descriptor)
 
 
-def open_own_folder(folder: Path, *, create: bool = True) -> int:
+def open_own_folder(folder: Path, *, create: bool = True, mode: int = 0o700) -> int:
     """Open a folder in which only this user can write.
 
     Parameters
@@ -93,6 +93,8 @@ def open_own_folder(folder: Path, *, create: bool = True) -> int:
         The folder. Its last component must not be a link.
     create : bool
         Create it, and those above it, if it does not exist. The new folders survive a loss of power.
+    mode : int
+        Permission bits of the folder where it is created; never that others may write in it.
 
     Returns
     -------
@@ -107,7 +109,7 @@ def open_own_folder(folder: Path, *, create: bool = True) -> int:
         It cannot be created or opened.
     """
     if create:
-        _create(folder, 0o700)
+        _create(folder, mode)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     about = os.fstat(descriptor)
     if about.st_uid != os.geteuid() or about.st_mode & 0o022:

@@ -28,3 +28,5 @@ ARCHIVE_FREE: Final = Budget(64 << 20, "bytes", "What a packed archive of a mach
 ARCHIVE_RATIO: Final = Budget(256, "bytes per byte", "Further bytes for each packed byte; sosreports reach about 20.")
 MAX_ARCHIVE_MEMBERS: Final = Budget(1 << 20, "files", "Files, folders and links in an archive of a machine.")
 MAX_ARCHIVE_KEPT: Final = Budget(128 << 20, "bytes", "What is kept of an archive: paths, links, starts of files.")
+MAX_MEASURED_BYTES: Final = Budget(1 << 18, "bytes", "What the self-test has measured (machine.json); each entry takes some 700 bytes.")
+MAX_MEASURED_ENTRIES: Final = Budget(1 << 5, "entries", "Drivers, kernels and systems on chip in that file; the oldest go first.")

@@ -16,9 +16,9 @@ from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.budget import MAX_DEVICES, MAX_FILTERS
+from ptttool.machine.functions.read import read_functions, readable
 from ptttool.machine.model import Machine, PciFunction, PciFunctions, PttDevice
 from ptttool.machine.old_kernels import match_pci, with_filters
-from ptttool.machine.pci_functions import read_functions, readable
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import explain_refusal, first_line, read_device
 from ptttool.machine.sources.contract import Source

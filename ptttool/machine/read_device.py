@@ -9,8 +9,8 @@ from typing import Final
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import parse_cpu_list
+from ptttool.machine.functions.read import nearest_function, readable
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Filter, FilterKind, FormatTerm, Multiselect, PciFunction, PttDevice, TuneAttribute
-from ptttool.machine.pci_functions import nearest_function, readable
 from ptttool.machine.pmu import device_numbers, requester_value, root_port_value
 from ptttool.machine.sources.contract import Source, or_none
 from ptttool.pci import PciAddress

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.machine import pci_names
 from ptttool.machine.discovery import read_machine
+from ptttool.machine.functions import names as pci_names
 from ptttool.pci import PciAddress
 from tests.support.machines import NEW, contents, in_memory
 

@@ -9,8 +9,8 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_BYTES, MAX_MEMORY_RANGES
 from ptttool.machine.details.config_space import bars_of, limits_of
 from ptttool.machine.details.memory_map import memory_ranges
+from ptttool.machine.functions.read import readable
 from ptttool.machine.model import Machine, PciFunction, PciFunctions
-from ptttool.machine.pci_functions import readable
 from ptttool.machine.sources.contract import Source, or_none
 from ptttool.pci import PciAddress
 from ptttool.wording import shortened

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.machine import pci_names
 from ptttool.machine.budget import MAX_FUNCTIONS
+from ptttool.machine.functions.names import look_up
 from ptttool.machine.model import Hex16, Hex24, Link, PciFunction
 from ptttool.machine.sources.contract import Source, or_none
 from ptttool.machine.topology import FUNCTIONS_GONE, is_bridge
@@ -131,7 +131,7 @@ def _link(speed: str | None, width: str | None, max_speed: str | None, max_width
 def _name(functions: dict[PciAddress, PciFunction], names: Mapping[PciAddress, tuple[str | None, str | None]]) -> None:
     """Name vendor and device: in the words of udev, else of pci.ids, else by numbers, as lspci does."""
     pairs = {address: (f.vendor, f.device) for address, f in functions.items() if f.vendor is not None and f.device is not None}
-    vendors, devices = pci_names.look_up({pair for address, pair in pairs.items() if None in names[address]})
+    vendors, devices = look_up({pair for address, pair in pairs.items() if None in names[address]})
     for address, function in functions.items():
         vendor, model = names[address]
         pair = pairs.get(address)

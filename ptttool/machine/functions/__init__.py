@@ -1,0 +1,1 @@
+"""PCI functions: what sysfs says of them, and the names of their vendors and devices."""
