@@ -162,6 +162,10 @@ class Collected:
         self._origin = source.origin
         self._contents = Contents(recorder, _about(source, self.left_out))
 
+    def add(self, path: str, content: bytes) -> None:
+        """Add a file that is none of the machine's."""
+        self._contents.files[path] = content
+
     def write(self, path: str | Path, *, force: bool = False) -> Collection:
         """Write the archive, with mode 0600, whole or not at all; return what is in it."""
         self._contents.write(path, force=force)

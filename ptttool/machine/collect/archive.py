@@ -22,6 +22,7 @@ MODE: Final = 0o600
 
 # What the paths of a machine are about, the first that fits.
 _PARTS: Final = (
+    ("self-test", "/selftest/"),
     ("PTT devices", "/hisi_ptt"),
     ("memory map", "/proc/iomem"),
     ("PCI functions", "/sys/devices/pci"),

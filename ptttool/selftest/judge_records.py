@@ -1,0 +1,226 @@
+"""Assumptions on what records hold and which TLPs the device records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from ptttool.machine.model import FilterKind
+from ptttool.pci import format_id
+from ptttool.recording.auxtrace import DMA_BUFFER
+from ptttool.selftest.document import Judged, Verdict
+from ptttool.selftest.evidence import Evidence, Found
+from ptttool.wording import counted
+
+CONFIRMED, REFUTED, NOT_TESTED = Verdict
+_CPL_A, _CPL_B = 3, 2
+_SHOWN: Final = 8
+
+# What a configuration read of four bytes and its completion hold (PCI Express Base Specification, 2.2.7 and 2.2.9), by column.
+_OF_REQUESTS: Final = {"length_dw": 1, "first_be": 15, "last_be": 0}
+_OF_COMPLETIONS: Final = {"length_dw": 1, "byte_count": 4, "lower_address": 0, "status": 0}
+
+
+def _all_rows(found: Found) -> tuple[int, ...]:
+    return tuple(sorted({int(found.index[0]), int(found.index[-1])})) if len(found) else ()
+
+
+def judge_fields(evidence: Sequence[Evidence]) -> Judged:
+    """A4: the fields of the reads that were made are where the documents put them."""
+    texts = "A4", "fields", "header fields are where the kernel documentation puts them"
+    looked = 0
+    shown: tuple[str, tuple[int, ...]] | None = None
+    for one in evidence:
+        for found, known in ((one.requests, _OF_REQUESTS), (one.completions, _OF_COMPLETIONS)):
+            if not len(found):
+                continue
+            looked += len(found)
+            shown = shown or (one.name, _all_rows(found))
+            for name, value in known.items():
+                values = found.columns[name]
+                wrong = (values >= 0) & (values != value)
+                if wrong.any():
+                    message = f"{name} is {int(values[wrong][0])}, not {value}, in {int(wrong.sum()):,} of {len(found):,} TLPs"
+                    return Judged(*texts, REFUTED, message, one.name, tuple(found.index[wrong][:_SHOWN].tolist()), {"field": name})
+    if shown is None:
+        return Judged(*texts, NOT_TESTED, "no coded read was recorded")
+    message = f"register, function, length, byte enables, byte count and status of {looked:,} TLPs are those of the reads that were made"
+    return Judged(*texts, CONFIRMED, message, *shown, {"tlps": looked})
+
+
+def judge_requester(evidence: Sequence[Evidence]) -> Judged:
+    """A5: who the requester of the processor's accesses is."""
+    texts = "A5", "requester", "accesses of the processor have the requester 00:00.0"
+    ids: dict[int, tuple[str, tuple[int, ...]]] = {}
+    for one in evidence:
+        for found in (one.requests, one.completions):
+            for value in np.unique(found.columns["requester"]).tolist() if len(found) else ():
+                ids.setdefault(value, (one.name, tuple(found.index[found.columns["requester"] == value][:2].tolist())))
+    if not ids:
+        return Judged(*texts, NOT_TESTED, "no coded read was recorded")
+    names = ", ".join(format_id(value) for value in sorted(ids) if value >= 0)
+    details: Mapping[str, object] = {"requesters": [format_id(value) for value in sorted(ids) if value >= 0]}
+    other = next((value for value in sorted(ids) if value), None)
+    if other is None:
+        return Judged(*texts, CONFIRMED, "00:00.0 in all coded reads", *ids[0], details)
+    return Judged(*texts, REFUTED, f"coded reads have the requester {names}", *ids[other], details)
+
+
+def judge_types(evidence: Sequence[Evidence]) -> Judged:
+    """A6: an event of several types records all of them outbound."""
+    texts = "A6", "several types", "an event of several types records all of them outbound"
+    for one in evidence:
+        classes = {kind: count for (direction, kind), count in one.classes.items() if direction == "outbound"}
+        if len(classes) > 1:
+            numbers = ", ".join(f"{count:,} {kind}" for kind, count in sorted(classes.items()))
+            return Judged(*texts, CONFIRMED, f"{numbers} outbound in one recording", one.name, (), dict(classes))
+    return Judged(*texts, NOT_TESTED, "no recording holds outbound TLPs of two types; a load on the device may bring them")
+
+
+def judge_completions(evidence: Sequence[Evidence]) -> Judged:
+    """A7: completions of the processor's reads are CPL A."""
+    texts = "A7", "CPL A, CPL B", "completions of the processor's reads are CPL A, not CPL B"
+    seen: dict[int, list[Evidence]] = {_CPL_A: [], _CPL_B: []}
+    for one in evidence:
+        if one.made and one.direction in seen and "cpl" in one.event.types and one.event.kind is FilterKind.ROOT_PORT:
+            seen[one.direction].append(one)
+    numbers = {
+        name: [sum(len(one.completions) for one in seen[value]), sum(one.made for one in seen[value])]
+        for name, value in (("a", _CPL_A), ("b", _CPL_B))
+    }
+    said = f"{numbers['a'][0]:,} of {numbers['a'][1]:,} with CPL A, {numbers['b'][0]:,} of {numbers['b'][1]:,} with CPL B"
+    with_b = next((one for one in seen[_CPL_B] if len(one.completions)), None)
+    if with_b is not None:
+        return Judged(*texts, REFUTED, said, with_b.name, _all_rows(with_b.completions), numbers)
+    with_a = next((one for one in seen[_CPL_A] if len(one.completions)), None)
+    if with_a is None or not seen[_CPL_B]:
+        return Judged(*texts, NOT_TESTED, "it takes a recording with CPL A and one with CPL B", details=numbers)
+    return Judged(*texts, CONFIRMED, said, with_a.name, _all_rows(with_a.completions), numbers)
+
+
+def judge_requester_filter(evidence: Sequence[Evidence]) -> Judged:
+    """A8: a requester filter selects by Requester ID alone."""
+    texts = "A8", "requester filter", "a requester filter compares the Requester ID, that of completions, too"
+    without = _holds_reads(evidence)
+    for one in evidence:
+        if one.event.kind is not FilterKind.REQUESTER or one.readings is None or one.event.filter != one.readings.function.routing_id:
+            continue
+        of_reads = len(one.requests) + len(one.completions)
+        if of_reads:
+            found = one.completions if len(one.completions) else one.requests
+            message = f"{of_reads:,} TLPs of coded reads are recorded, whose requester is another"
+            return Judged(*texts, REFUTED, message, one.name, _all_rows(found), {"tlps": of_reads})
+        if (one.direction, one.bits) in without:
+            message = f"of {one.made:,} reads, whose requester is another, none is recorded; without the filter they are"
+            return Judged(*texts, CONFIRMED, message, one.name, (), {"tlps": 0})
+    return Judged(*texts, NOT_TESTED, "no recording filters for the function that was read")
+
+
+def _holds_reads(evidence: Sequence[Evidence]) -> set[tuple[int, int]]:
+    """Return direction and bits of the recordings of the port that hold coded reads."""
+    ports = (one for one in evidence if one.event.kind is FilterKind.ROOT_PORT)
+    return {(one.direction, one.bits) for one in ports if len(one.requests) + len(one.completions)}
+
+
+def judge_ports(evidence: Sequence[Evidence]) -> Judged:
+    """A9: each root port has its own bit."""
+    texts = "A9", "port bits", "a bit of the filter stands for one root port: twice its device number, modulo 8"
+    with_reads = [one for one in evidence if one.event.kind is FilterKind.ROOT_PORT and len(one.requests) + len(one.completions)]
+    masks = {one.event.filter for one in with_reads}
+    single = {mask for mask in masks if (mask & 0xFFFF).bit_count() == 1}
+    if len(single) > 1:
+        message = f"reads of one function are recorded with the bits of {counted(len(single), 'port')}"
+        return Judged(*texts, REFUTED, message, with_reads[0].name, (), {"filters": [f"{mask:#x}" for mask in sorted(single)]})
+    for one in evidence:
+        if one.event.kind is FilterKind.ROOT_PORT and one.made and not masks & {one.event.filter} and single:
+            if (one.direction, one.bits) not in _holds_reads(evidence) or one.event.filter & next(iter(single)) & 0xFFFF:
+                continue
+            message = f"reads are recorded with {next(iter(single)):#x}, and none of {one.made:,} with {one.event.filter:#x}"
+            return Judged(*texts, CONFIRMED, message, one.name, (), {"filters": [f"{mask:#x}" for mask in sorted(masks)]})
+    return Judged(*texts, NOT_TESTED, "it takes recordings with the bits of two root ports")
+
+
+def judge_reserved(evidence: Sequence[Evidence]) -> Judged:
+    """A11: words of 8DW that hold nothing are what the documents say."""
+    texts = "A11", "reserved words", "in 8DW the first word is ffffffff and the seventh is 0"
+    records, check, reserved = (sum(one.reserved[part] for one in evidence) for part in range(3))
+    details = {"records": records, "check": check, "reserved": reserved}
+    shown = next((one.name for one in evidence if any(one.reserved[1:])), None) or next(
+        (one.name for one in evidence if one.reserved[0]), None
+    )
+    if not records:
+        return Judged(*texts, NOT_TESTED, "no record of 8DW")
+    if check or reserved:
+        message = f"of {records:,} records, {check:,} have another first word, {reserved:,} another seventh"
+        return Judged(*texts, REFUTED, message, shown, (), details)
+    return Judged(*texts, CONFIRMED, f"in all {records:,} records", shown, (), details)
+
+
+def judge_so(evidence: Sequence[Evidence]) -> Judged:
+    """A12: SO of 4DW is the opposite of Relaxed Ordering. Configuration reads never have RO (PCI Express Base Specification, 2.2.6.3)."""
+    texts = "A12", "SO", "SO of 4DW is the opposite of Relaxed Ordering"
+    for one in evidence:
+        values = one.requests.columns["so"] if len(one.requests) else np.zeros(0)
+        if (values == 0).any():
+            message = f"SO is 0 in {int((values == 0).sum()):,} of {len(values):,} configuration reads, which never have Relaxed Ordering"
+            return Judged(
+                *texts,
+                REFUTED,
+                message,
+                one.name,
+                tuple(one.requests.index[values == 0][:_SHOWN].tolist()),
+                {"so_0": int((values == 0).sum())},
+            )
+    relaxed = sum(one.ro[1] for one in evidence)
+    message = "no coded read in 4DW" if not relaxed else "SO is 1 where RO is 0; it takes TLPs with RO in both formats"
+    return Judged(*texts, NOT_TESTED, message)
+
+
+def commits_early(evidence: Sequence[Evidence]) -> tuple[bool | None, Evidence | None, str]:
+    """Return whether the driver hands trace over before the AUX area is full, what shows it, and in which words."""
+    for one in evidence:
+        sizes = [event.size for event in one.aux]
+        if any(size > DMA_BUFFER for size in sizes):
+            return False, one, f"an AUX event of {max(sizes):,} bytes: more than one buffer of 4 MiB at once"
+        if len(sizes) > 1 and sizes[0] == DMA_BUFFER:
+            return True, one, f"{counted(len(sizes), 'AUX event')}, of 4 MiB each but the last"
+    most = max((sum(event.size for event in one.aux) for one in evidence), default=0)
+    return None, None, f"no recording filled a buffer of 4 MiB (most: {most:,} bytes)"
+
+
+def judge_aux(evidence: Sequence[Evidence]) -> Judged:
+    """A13: the driver hands each buffer over as it is full."""
+    texts = "A13", "AUX", "the driver hands each buffer of 4 MiB over at once, so a trace may be longer than the AUX area"
+    early, one, words = commits_early(evidence)
+    name = None if one is None else one.name
+    return Judged(*texts, NOT_TESTED if early is None else CONFIRMED if early else REFUTED, words, name)
+
+
+def judge_loss(evidence: Sequence[Evidence]) -> Judged:
+    """A14: what passes is recorded."""
+    texts = "A14", "loss", "every TLP of what is traced is recorded"
+    shown: Evidence | None = None
+    looked = 0
+    for one in _complete(evidence):
+        found = one.requests if len(one.requests) else one.completions
+        missing = np.setdiff1d(np.arange(one.made), found.reads)
+        looked += one.made
+        shown = shown or one
+        if len(missing):
+            beside = np.searchsorted(found.reads, missing[0])
+            near = tuple(int(found.index[at]) for at in (beside - 1, beside) if 0 <= at < len(found))
+            message = f"{len(missing):,} of {one.made:,} coded reads are not recorded (first: read {int(missing[0]):,})"
+            return Judged(*texts, REFUTED, message, one.name, near, {"missing": len(missing), "made": one.made})
+    if shown is None:
+        return Judged(*texts, NOT_TESTED, "no recording that should hold all coded reads")
+    message = f"{looked:,} of {looked:,} coded reads; under load only counters of hisi_pcie would tell"
+    return Judged(*texts, CONFIRMED, message, shown.name, (), {"made": looked, "missing": 0})
+
+
+def _complete(evidence: Sequence[Evidence]) -> Iterator[Evidence]:
+    """Yield the recordings that hold coded reads at all, and were not cut short on purpose."""
+    for one in evidence:
+        if one.made and (len(one.requests) or len(one.completions)):
+            yield one

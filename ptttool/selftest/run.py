@@ -1,0 +1,402 @@
+"""The self-test: record coded reads in each format and direction, and judge what the recordings show."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ptttool.capture.checks.host import online_cpus
+from ptttool.capture.device.lock import hold_device
+from ptttool.capture.event.choose import EventOptions, choose
+from ptttool.capture.event.terms import Completions, Direction, Format, TlpType
+from ptttool.capture.keep import Recorded, Report
+from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
+from ptttool.capture.plan import Plan, choose_cpu
+from ptttool.capture.record import record
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import DeviceError, InputError, InterruptedByUserError, PtttoolError, UsageError
+from ptttool.machine.measured import Measured, keep, key_of
+from ptttool.machine.model import Machine, PciFunction, PttDevice
+from ptttool.machine.sources.contract import Source, or_none
+from ptttool.machine.topology import endpoints_behind
+from ptttool.pci import PciAddress
+from ptttool.selftest import readings
+from ptttool.selftest.coded_reads import MOST
+from ptttool.selftest.document import Judged, SelfTest, TestedRecording, Verdict
+from ptttool.selftest.evidence import Evidence, look
+from ptttool.selftest.judge_machine import judge_reach, judge_sysfs, judge_tune, undecided
+from ptttool.selftest.judge_records import (
+    commits_early,
+    judge_aux,
+    judge_completions,
+    judge_fields,
+    judge_loss,
+    judge_ports,
+    judge_requester,
+    judge_requester_filter,
+    judge_reserved,
+    judge_so,
+    judge_types,
+)
+from ptttool.selftest.judge_time import Clocks, judge_order
+from ptttool.selftest.load import (
+    LARGE,
+    LARGE_READS,
+    PAIRS,
+    SMALL,
+    SMALL_READS,
+    LoadResults,
+    disk_of,
+    done_of,
+    judge_commands,
+    judge_cost,
+    without_trace,
+    words,
+)
+from ptttool.tune.driver import Run, Setting, end_undone, plan_changes
+from ptttool.tune.journal.records import Outcome
+from ptttool.tune.session import tuning
+
+CODED_READS: Final = Path(__file__).with_name("coded_reads.py")
+DATA: Final = ".data"
+_SUSPENDED: Final = frozenset({"suspended", "suspending"})
+_MOST_FILES: Final = 256
+_INBOUND, _OUTBOUND, _BOTH = Direction
+_A, _B = Completions
+_NP, _CPL = TlpType.NON_POSTED, TlpType.COMPLETION
+
+
+class Trial(Struct, frozen=True):
+    """A recording of the self-test.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    format, direction, completions, types
+        What it traces.
+    target : str
+        What it filters for: ``port``, ``other-port`` (another root port of the device) or ``function``.
+    """
+
+    name: str
+    format: Format
+    direction: Direction
+    completions: Completions | None = None
+    types: tuple[TlpType, ...] = tuple(TlpType)
+    target: str = "port"
+
+
+TRIALS: Final = (
+    Trial("8dw-out-np", Format.DW8, _OUTBOUND, None, (_NP,)),
+    Trial("8dw-in-a", Format.DW8, _INBOUND, _A),
+    Trial("8dw-in-b", Format.DW8, _INBOUND, _B),
+    Trial("4dw-both-a", Format.DW4, _BOTH, _A),
+    Trial("4dw-both-b", Format.DW4, _BOTH, _B),
+    Trial("4dw-function", Format.DW4, _BOTH, _A, target="function"),
+    Trial("4dw-other-port", Format.DW4, _BOTH, _A, target="other-port"),
+)
+"""What is recorded while registers are read."""
+
+
+class Subject(Struct, frozen=True):
+    """What the self-test works on.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    device : PttDevice
+        The PTT device.
+    port : PciAddress
+        The root port.
+    function : PciFunction
+        The endpoint whose registers are read.
+    """
+
+    machine: Machine
+    device: PttDevice
+    port: PciAddress
+    function: PciFunction
+
+    @property
+    def config(self) -> str:
+        """Path of the function's configuration space."""
+        return f"/sys/bus/pci/devices/{self.function.address}/config"
+
+
+def subject_of(source: Source, machine: Machine, device: PttDevice | None, function: PciAddress | None) -> Subject:
+    """Choose what the self-test works on: by default, the first endpoint that is awake behind a root port of the device, or of any.
+
+    Raises
+    ------
+    DeviceError
+        No endpoint is behind the root ports (``no-endpoint``), or all are asleep (``asleep``).
+    """
+    asleep: list[PciFunction] = []
+    for one in machine.devices if device is None else (device,):
+        for port in one.root_ports:
+            for endpoint in endpoints_behind(machine, port.address):
+                if function not in (None, endpoint.address):
+                    continue
+                if function is None and _sleeps(source, endpoint.address):
+                    asleep.append(endpoint)
+                    continue
+                return Subject(machine, one, port.address, endpoint)
+    if asleep:
+        names = ", ".join(f"{each.address} {each.called}" for each in asleep[:4])
+        message = f"every endpoint is suspended, and reading its registers would wake its link: {names}"
+        raise DeviceError(message, hint=f"name one to read it all the same: ptttool selftest {asleep[0].address}", code="asleep")
+    what = "a root port of a PTT device" if device is None else f"the root ports of {device.name}"
+    raise DeviceError(f"no endpoint is behind {what}", hint="'ptttool list --tree' shows what is", code="no-endpoint")
+
+
+def _sleeps(source: Source, address: PciAddress) -> bool:
+    return (or_none(source.read, f"/sys/bus/pci/devices/{address}/power/runtime_status") or "").strip() in _SUSPENDED
+
+
+class Session:
+    """A self-test that is under way: what was recorded so far stays, whatever comes.
+
+    Parameters
+    ----------
+    source : Source
+        The running machine.
+    subject : Subject
+        What it works on.
+    folder : Path
+        Where recordings go; nobody else may write there.
+    load : str
+        ``config`` or ``read``.
+    cpu : int or None
+        The CPU that records.
+    report : Callable
+        Called with each recording's name before it begins.
+    warn : Callable or None
+        Called with each diagnostic at once.
+    """
+
+    def __init__(
+        self, source: Source, subject: Subject, folder: Path, load: str, cpu: int | None, report: Callable[[str], None], warn: Report | None
+    ) -> None:
+        self.source, self.subject, self.folder, self.load = source, subject, folder, load
+        self.diagnostics: list[Diagnostic] = []
+        self.error: PtttoolError | None = None
+        self.results = LoadResults()
+        self.written = False
+        self._cpu = choose_cpu(subject.device, cpu, online_cpus(source))
+        self._report, self._warn = report, warn or (lambda _: None)
+
+    def note(self, *diagnostics: Diagnostic) -> None:
+        """Keep diagnostics, and pass them on."""
+        self.diagnostics += diagnostics
+        for one in diagnostics:
+            self._warn(one)
+
+    def record(self, *, tune: bool) -> None:
+        """Record everything; an error ends it, and what was recorded is kept."""
+        device = self.subject.device
+        try:
+            disk = disk_of(self.source, self.subject.function) if self.load == "read" else None
+            with hold_device(device.name, purpose="selftest"):
+                for trial in TRIALS:
+                    self._coded(trial)
+                if disk is not None:
+                    self._read(disk)
+            if tune:
+                self._write_back()
+        except PtttoolError as error:
+            self.error = error
+            self.note(Diagnostic(Severity.ERROR, error.code, error.message, error.hint))
+
+    def _coded(self, trial: Trial) -> None:
+        options = self._options(trial)
+        if options is None:
+            return
+        output = self.folder / f"{trial.name}{readings.SUFFIX}"
+        function = str(self.subject.function.address)
+        self._one(
+            trial.name, options, (sys.executable, "-I", "-S", str(CODED_READS), self.subject.config, function, str(output), str(MOST))
+        )
+
+    def _options(self, trial: Trial) -> EventOptions | None:
+        subject = self.subject
+        ports: tuple[str, ...] = (str(subject.port),)
+        if trial.target == "other-port":
+            bits = next(port.value for port in subject.device.root_ports if port.address == subject.port)
+            ports = tuple(str(port.address) for port in subject.device.root_ports if port.value != bits)[:1]
+            if not ports:
+                return None
+        return EventOptions(
+            root_ports=() if trial.target == "function" else ports,
+            requester=str(subject.function.address) if trial.target == "function" else None,
+            types=trial.types, direction=trial.direction, completions=trial.completions, format=trial.format,
+            device=subject.device.name, force=True,
+        )  # fmt: skip
+
+    def _one(self, name: str, options: EventOptions, command: tuple[str, ...]) -> Recorded:
+        self._report(name)
+        chosen = choose(options, self.subject.machine, self.subject.device)
+        plan = Plan(chosen, self._cpu, MINIMUM_AUX_SIZE, self.folder / f"{name}{DATA}", None, command)
+        done = record(plan, self.source)
+        self.note(*(one for one in done.diagnostics if one.severity is not Severity.INFO))
+        if done.stopped_by is not None:
+            raise InterruptedByUserError(f"stopped by {done.stopped_by}", signal=done.stopped_by)
+        return done
+
+    def _read(self, disk: Path) -> None:
+        """Read the disk while it is traced: small reads, then large ones in turn with the same without a trace."""
+
+        def traced(name: str, direction: Direction, types: Sequence[TlpType], size: int, count: int) -> tuple[Path, Path]:
+            output = self.folder / f"{name}.json"
+            options = EventOptions(
+                root_ports=(str(self.subject.port),), types=tuple(types), direction=direction, format=Format.DW4,
+                device=self.subject.device.name, force=True,
+            )  # fmt: skip
+            return self._one(name, options, words(disk, size, count, output)).path, output
+
+        path, output = traced("read-4k", _BOTH, tuple(TlpType), SMALL, SMALL_READS)
+        self.results.commands = "read-4k", path, done_of(output)
+        for number in range(PAIRS):
+            plain = without_trace(disk, LARGE, LARGE_READS, self.folder / f"plain-{number}.json")
+            _, output = traced(f"read-128k-{number}", _INBOUND, (TlpType.POSTED,), LARGE, LARGE_READS)
+            self.results.pairs.append((plain, done_of(output)))
+
+    def _write_back(self) -> None:
+        """Write to each tune attribute the value that is there, noted in the journal like every change."""
+        device = self.subject.device
+        with tuning(self.source, "selftest --tune") as session:
+            settings = [Setting(device, one.name, one.value) for one in device.tune if one.value is not None]
+            changes = tuple(replace(one, new=one.old) for one in plan_changes(settings))
+            run = Run(session.begin(changes, [device] * len(changes)), lambda _: None)
+            try:
+                for change in changes:
+                    run.write(change)
+            except BaseException:
+                end_undone(run, run.restore(), session)
+                raise
+            session.end(run.writer, Outcome.DONE, [change.key for change in changes])
+        self.written = True
+
+
+def from_folder(folder: Path) -> Iterator[tuple[str, Path, readings.Readings | None]]:
+    """Yield the recordings of a folder, each with its readings where there are some.
+
+    Raises
+    ------
+    InputError
+        The folder cannot be read, has no recordings, or too many; readings are damaged.
+    """
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.name.endswith((DATA, f"{DATA}.xz")) and path.is_file())
+    except OSError as error:
+        raise InputError(str(folder), error.strerror or "cannot be read", code="no-folder") from None
+    if not paths:
+        raise InputError(str(folder), f"there is no recording in it (NAME{DATA})", code="no-recordings")
+    if len(paths) > _MOST_FILES:
+        raise InputError(str(folder), f"{len(paths):,} recordings are too many: {_MOST_FILES} are read", code="too-many-recordings")
+    for path in paths:
+        name = path.name.partition(DATA)[0]
+        beside = folder / f"{name}{readings.SUFFIX}"
+        yield name, path, readings.load(beside) if beside.exists() else None
+
+
+def looked_at(folder: Path, machine: Machine | None, note: Callable[[Diagnostic], None]) -> list[Evidence]:
+    """Look at the recordings of a folder; one that cannot be used is told, and left out."""
+    evidence = []
+    for name, path, made in from_folder(folder):
+        try:
+            one = look(name, path, made, machine)
+        except PtttoolError as error:
+            note(Diagnostic(Severity.ERROR, error.code, error.message, error.hint, where=str(path)))
+            continue
+        if made is not None and made.problem is not None:
+            note(
+                Diagnostic(
+                    Severity.WARNING, "reads-ended", f"{name}: coded reads ended after {len(made):,}: {made.problem}", where=str(path)
+                )
+            )
+        evidence.append(one)
+    return evidence
+
+
+def judge(evidence: Sequence[Evidence], subject: Subject | None, session: Session | None) -> tuple[list[Judged], Clocks]:
+    """Judge all assumptions, A1 to A20."""
+    clocks = Clocks(evidence)
+    device, machine = (None, None) if subject is None else (subject.device, subject.machine)
+    results = LoadResults() if session is None else session.results
+    judged = [
+        *clocks.judged,
+        judge_order(evidence, clocks.tick),
+        *(one(evidence) for one in (
+            judge_fields, judge_requester, judge_types, judge_completions, judge_requester_filter, judge_ports, judge_reserved, judge_so,
+            judge_aux, judge_loss,
+        )),
+        judge_cost(results.pairs), judge_commands(results.commands),
+        judge_tune(device, written=session is not None and session.written), judge_sysfs(machine, device), judge_reach(machine),
+        *undecided(),
+    ]  # fmt: skip
+    return sorted(judged, key=lambda one: int(one.name[1:])), clocks
+
+
+def result_of(evidence: Sequence[Evidence], origin: str, subject: Subject | None = None, session: Session | None = None) -> SelfTest:
+    """Return what the recordings show."""
+    judged, clocks = judge(evidence, subject, session)
+    functions = {str(one.readings.function) for one in evidence if one.readings is not None}
+    device = next((one.event.device for one in evidence if one.event.device), None) if subject is None else subject.device.name
+    return SelfTest(
+        origin=origin,
+        kernel=None if subject is None else subject.machine.kernel,
+        device=device,
+        function=functions.pop() if len(functions) == 1 else None,
+        load=None if session is None else session.load,
+        judged=tuple(judged),
+        clocks=clocks.measured,
+        recordings=tuple(
+            TestedRecording(one.name, f"{one.event.config_hex}", one.tlps, one.made, len(one.requests), len(one.completions))
+            for one in evidence
+        ),
+        diagnostics=() if session is None else tuple(session.diagnostics),
+    )
+
+
+def measured_of(result: SelfTest, evidence: Sequence[Evidence], source: Source) -> Measured | None:
+    """Return what later traces are to know of this machine; None where nothing was measured."""
+    key = key_of(source)
+    if key is None or not result.clocks:
+        return None
+    said = {one.name: {Verdict.CONFIRMED: True, Verdict.REFUTED: False}.get(one.verdict) for one in result.judged}
+    when = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
+    return Measured(key, when, result.clocks, said["A3"], commits_early(evidence)[0], said["A6"])
+
+
+def kept(measured: Measured | None, note: Callable[[Diagnostic], None]) -> str | None:
+    """Keep it for later traces; a problem is told."""
+    if measured is None:
+        return None
+    try:
+        return str(keep(measured))
+    except (PtttoolError, OSError, ValueError) as error:
+        message = error.message if isinstance(error, PtttoolError) else str(error)
+        note(Diagnostic(Severity.WARNING, "not-kept", f"the clock is not kept for later traces: {message}"))
+    return None
+
+
+def require_live(source: Source) -> None:
+    """Refuse a recorded machine.
+
+    Raises
+    ------
+    UsageError
+        Nothing can be measured on it.
+    """
+    if not source.live:
+        raise UsageError(
+            "a recorded machine cannot be tested", hint="--from FOLDER judges recordings that were made elsewhere", code="not-live"
+        )
