@@ -138,7 +138,7 @@ class Clocks:
         return _judged("A2", Verdict.NOT_TESTED, "too few gaps are longer than 11 bits of ticks")
 
 
-def judge_order(evidence: Sequence[Evidence], tick: TickRange | None) -> Judged:
+def judge_order(evidence: Sequence[Evidence], clocks: Clocks) -> Judged:
     """Judge whether each completion stands behind its request and before the next one, and not before it in time."""
     looked = 0
     shown: Evidence | None = None
@@ -149,9 +149,11 @@ def judge_order(evidence: Sequence[Evidence], tick: TickRange | None) -> Judged:
         first, second = one.requests.index[requests], one.completions.index[completions]
         wrong = second < first
         wrong[:-1] |= second[:-1] > first[1:]
-        if tick is not None and one.readings is not None:
+        if clocks.tick is not None and one.readings is not None:
             passed = (one.completions.field[completions] - one.requests.field[requests]) % (1 << one.bits)
-            wrong |= passed * tick.low_ns > (one.readings.after - one.readings.before)[reads]
+            if clocks.measured["8dw"].model == "delta":
+                passed = one.completions.added[completions] - one.requests.added[requests]
+            wrong |= passed * clocks.tick.low_ns > (one.readings.after - one.readings.before)[reads]
         looked += len(reads)
         shown = shown or one
         if wrong.any():

@@ -333,7 +333,7 @@ def judge(evidence: Sequence[Evidence], subject: Subject | None, session: Sessio
     results = LoadResults() if session is None else session.results
     judged = [
         *clocks.judged,
-        judge_order(evidence, clocks.tick),
+        judge_order(evidence, clocks),
         *(one(evidence) for one in (
             judge_fields, judge_requester, judge_types, judge_completions, judge_requester_filter, judge_ports, judge_reserved, judge_so,
             judge_aux, judge_loss,

@@ -1,0 +1,159 @@
+"""The self-test's judgement of recordings whose truth is known, and of those that the real driver made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ptttool.api.selftest import judge_recordings
+from ptttool.selftest.document import SelfTest, Verdict
+from tests import ROOT
+from tests.selftest.device import Device, explained, make_reads
+
+TRIALS = {
+    "8dw-out-np": "filter=0x80001,direction=1,type=2,format=1",
+    "8dw-in-a": "filter=0x80001,direction=3,type=7,format=1",
+    "8dw-in-b": "filter=0x80001,direction=2,type=7,format=1",
+    "4dw-both-a": "filter=0x80001,direction=3,type=7,format=0",
+    "4dw-both-b": "filter=0x80001,direction=2,type=7,format=0",
+    "4dw-function": "filter=0x00100,direction=3,type=7,format=0",
+    "4dw-other-port": "filter=0x80004,direction=3,type=7,format=0",
+}
+ALL = {f"A{number}" for number in range(1, 21)}
+Judge = Callable[..., SelfTest]
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Judge:
+    """Judge the recordings of a device with something wrong."""
+
+    def judge(wrong: str = "nothing", count: int = 300, took: tuple[int, int] = (900, 2500)) -> SelfTest:
+        reads = make_reads(count, took)
+        for name, event in TRIALS.items():
+            Device().wrong(wrong).record(explained(f"hisi_ptt0_0/{event}/"), reads, tmp_path / f"{name}.data")
+            (tmp_path / f"{name}.reads.json").write_text(json.dumps(reads))
+        return judge_recordings(tmp_path)
+
+    return judge
+
+
+def verdicts(result: SelfTest) -> dict[str, Verdict]:
+    return {one.name: one.verdict for one in result.judged}
+
+
+def refuted(result: SelfTest) -> set[str]:
+    return {name for name, verdict in verdicts(result).items() if verdict is Verdict.REFUTED}
+
+
+def test_a_device_as_assumed(judged: Judge) -> None:
+    result = judged("so")
+    assert refuted(result) == set()
+    confirmed = {name for name, verdict in verdicts(result).items() if verdict is Verdict.CONFIRMED}
+    assert confirmed == {"A1", "A2", "A3", "A4", "A5", "A7", "A8", "A9", "A11", "A14"}
+    assert set(verdicts(result)) == ALL
+    for name, bits in (("8dw", 32), ("4dw", 11)):
+        clock = result.clocks[name]
+        assert (clock.model, clock.bits) == ("counter", bits)
+        assert clock.low_ns <= 4.0007 <= clock.high_ns
+        assert clock.high_ns - clock.low_ns < 4.0007e-4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "names"),
+    [
+        ("delta", {"A1", "A2"}),
+        ("full", {"A2", "A1"}),
+        ("small-tick", {"A2"}),
+        ("order", {"A3"}),
+        ("fields", {"A4"}),
+        ("requester", {"A5"}),
+        ("completions", {"A7"}),
+        ("any-requester", {"A8"}),
+        ("any-port", {"A9"}),
+        ("reserved", {"A11"}),
+        ("late", {"A13"}),
+        ("lost", {"A14"}),
+        ("nothing", set()),
+    ],
+)
+def test_each_is_refuted_by_itself(judged: Judge, wrong: str, names: set[str]) -> None:
+    result = judged(wrong)
+    # SO of this device is always 0, as that of the emulated one.
+    assert refuted(result) - {"A12"} == names
+    for one in result.judged:
+        if one.name in names:
+            assert one.recording is not None
+            assert one.recording in TRIALS
+
+
+def test_the_clock_of_differences(judged: Judge) -> None:
+    clock = judged("delta").clocks["8dw"]
+    assert clock.model == "delta"
+    assert clock.low_ns <= 4.0007 <= clock.high_ns
+
+
+def test_where_it_can_be_seen(judged: Judge) -> None:
+    by_name = {one.name: one for one in judged("order").judged}
+    assert by_name["A3"].recording == "4dw-both-a"
+    assert by_name["A3"].details["wrong"] == 2
+    assert set(by_name["A3"].indexes) == {2 * 7, 2 * 40}
+    lost = {one.name: one for one in judged("lost").judged}["A14"]
+    assert (lost.details["missing"], lost.indexes) == (2, (38, 40))
+
+
+def test_an_early_commit(judged: Judge) -> None:
+    assert verdicts(judged("early"))["A13"] is Verdict.CONFIRMED
+
+
+def test_reads_of_others_between(judged: Judge) -> None:
+    result = judged("strangers")
+    assert verdicts(result)["A14"] is Verdict.CONFIRMED
+    assert verdicts(result)["A1"] is Verdict.CONFIRMED
+
+
+def test_slow_reads(judged: Judge) -> None:
+    # 11 bits turn round several times in a read: only many reads tell whether the counter is the same.
+    few = judged(count=62, took=(50_000, 90_000))
+    assert verdicts(few)["A2"] is Verdict.NOT_TESTED
+    assert "4dw" not in few.clocks
+    many = judged(count=4096, took=(50_000, 52_000))
+    assert verdicts(many)["A2"] is Verdict.CONFIRMED
+    assert many.clocks["4dw"].low_ns <= 4.0007 <= many.clocks["4dw"].high_ns
+
+
+def test_slow_reads_of_another_tick(judged: Judge) -> None:
+    result = judged("small-tick", count=4096, took=(50_000, 52_000))
+    assert verdicts(result)["A2"] is not Verdict.CONFIRMED
+
+
+def test_the_real_driver() -> None:
+    result = judge_recordings(ROOT / "fixtures" / "anchors")
+    clock = result.clocks["8dw"]
+    assert clock.low_ns <= 4 <= clock.high_ns
+    assert 3.9994 < clock.low_ns
+    assert clock.high_ns < 4.0005
+    by_name = {one.name: one for one in result.judged}
+    assert by_name["A7"].details == {"a": [124, 124], "b": [0, 124]}
+    assert by_name["A14"].details == {"made": 310, "missing": 0}
+    assert {one.name: (one.requests, one.completions) for one in result.recordings} == {
+        "anchors-4dw-dir1-np": (62, 0),
+        "anchors-4dw-dir2": (62, 0),
+        "anchors-4dw-dir3": (62, 62),
+        "anchors-8dw-dir1": (62, 0),
+        "anchors-8dw-dir2": (0, 0),
+        "anchors-8dw-dir3": (0, 62),
+    }
+
+
+def test_the_pattern() -> None:
+    from ptttool.selftest.coded_reads import MOST, WINDOW, offsets
+
+    sequence = offsets()
+    assert len(sequence) == MOST
+    assert set(sequence) == set(range(0, 64, 4))
+    circle = np.array(sequence + sequence[: WINDOW - 1])
+    assert len({tuple(circle[at : at + WINDOW]) for at in range(MOST)}) == MOST
