@@ -15,6 +15,7 @@ from ptttool.analyses.needs import Captured, Lack, LackCode, Need
 from ptttool.registry import Registry
 
 if TYPE_CHECKING:
+    from ptttool.analyses.time.kept import TickFloor
     from ptttool.diagnostics import Diagnostic
     from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Contents
@@ -39,6 +40,8 @@ class AnalysisContext:
         What was odd while it was decoded.
     went_offline : sequence of int
         CPUs that were online when the recording began and offline when it ended, where a sidecar says so.
+    tick_floor : TickFloor or None
+        How long a tick of the Time field is at least, where one of the analyses that run together knows it.
     """
 
     path: str
@@ -46,6 +49,7 @@ class AnalysisContext:
     machine: Machine | None = None
     diagnostics: Sequence[Diagnostic] = field(default_factory=tuple)
     went_offline: Sequence[int] = ()
+    tick_floor: TickFloor | None = None
 
 
 class Analysis(ABC, Generic[R]):
@@ -126,6 +130,10 @@ class Analysis(ABC, Generic[R]):
         Recordings are independent: no transaction spans two, and times begin anew.
         """
         self.merge(other)
+
+    def tick_floor(self, context: AnalysisContext) -> TickFloor | None:
+        """Return how long a tick of the Time field is at least, for all analyses of the same pass; None where this one does not know it."""
+        return None
 
     @abstractmethod
     def result(self, context: AnalysisContext) -> R:

@@ -211,7 +211,7 @@ class FollowAnalysis(MatchingAnalysis[Matched]):
 
     def finish(self, context: AnalysisContext) -> Matched:
         """Return what was found."""
-        facts = self.scope.time_facts(self.clock, context.contents)
+        facts = self.scope.time_facts(self.clock, context)
         return Matched(self._found, facts, untraced_answers(context, self.totals))
 
 

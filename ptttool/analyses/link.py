@@ -55,14 +55,25 @@ def rate_of(link: Link | None) -> float | None:
     return speed * 1e9 / 8 * share * link.width
 
 
-def rate_of_ports(ports: Iterable[PciFunction]) -> LinkRate | None:
-    """Return what the links below root ports can carry together; None where there are none, or one is not known."""
+def rate_of_ports(ports: Iterable[PciFunction], *, fastest: bool = False) -> LinkRate | None:
+    """Return what the links below root ports can carry together; None where there are none, or one is not known.
+
+    Parameters
+    ----------
+    ports : iterable of PciFunction
+        The root ports.
+    fastest : bool
+        With the fastest speed and the most lanes that each port supports: what a link is set to can change while it is traced.
+    """
     names, links, whole = [], [], 0.0
     for port in ports:
-        rate = rate_of(port.link)
-        if rate is None or port.link is None:
+        link = port.link
+        if fastest and link is not None:
+            link = Link(link.max_speed, link.max_width, None, None)
+        rate = rate_of(link)
+        if rate is None or link is None:
             return None
         names.append(str(port.address))
-        links.append(f"{port.link.speed} x{port.link.width}")
+        links.append(f"{link.speed} x{link.width}")
         whole += rate
     return LinkRate(names, links, whole) if names else None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ptttool.analyses.contract import Analysis
+from ptttool.analyses.contract import Analysis, AnalysisContext
+from ptttool.analyses.time.kept import NOTHING_KEPT, KeptTime
 from ptttool.analyses.time.model import FINEST, TimeEvidence, TimeModel
 
 if TYPE_CHECKING:
     from ptttool.analyses.regions import Region
     from ptttool.analyses.time.clock import Clock
     from ptttool.analyses.time.facts import TimeFacts
-    from ptttool.perfdata.model import Contents
 
 R = TypeVar("R")
 
@@ -38,6 +38,8 @@ class Scope:
         size of the recording, and is the same for all its parts.
     regions : tuple of Region
         Ranges of addresses that have a name, ascending.
+    kept : KeptTime
+        What is kept beside the recording of its time.
     """
 
     time_model: TimeModel = TimeModel.UNKNOWN
@@ -47,6 +49,7 @@ class Scope:
     tick_ns: float | None = None
     grain: int = FINEST
     regions: tuple[Region, ...] = ()
+    kept: KeptTime = NOTHING_KEPT
 
     @property
     def clock(self) -> Clock:
@@ -55,11 +58,12 @@ class Scope:
 
         return Clock(self.time_model, self.time_bits)
 
-    def time_facts(self, clock: Clock, contents: Contents) -> TimeFacts:
+    def time_facts(self, clock: Clock, context: AnalysisContext) -> TimeFacts:
         """Return what is known of time, by the clock of a whole recording that has been read to its end."""
         from ptttool.analyses.time.facts import time_facts
 
-        return time_facts(clock, contents.aux_events, asked=self.time_asked, evidence=self.evidence, tick_ns=self.tick_ns)
+        events, floor = context.contents.aux_events, context.tick_floor
+        return time_facts(clock, events, asked=self.time_asked, evidence=self.evidence, tick_ns=self.tick_ns, kept=self.kept, floor=floor)
 
 
 class TlpAnalysis(Analysis[R], Generic[R]):

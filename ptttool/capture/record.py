@@ -27,6 +27,7 @@ from ptttool.capture.unfinished.leftovers import leftovers
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InterruptedByUserError, PerfError, PtttoolError
 from ptttool.machine.discovery import read_machine
+from ptttool.machine.measured import KeptClock, measured_here
 from ptttool.machine.sources.contract import Source
 
 # As perf says that it does not know the option of the switch.
@@ -69,15 +70,17 @@ def record(
     host = gather(source, plan.output, plan.command)
     log.add(*require(host, plan))
     log.add(*leftovers(plan.output.absolute().parent))
+    measured, problems = measured_here(source)
+    log.add(*problems)
     with UnfinishedFile(plan.output) as file:
-        content = _known_before(plan, host)
+        content = _known_before(plan, host, None if measured is None else measured.clock(plan.chosen.request.format))
         with file.removed_on_failure():
             save(file.path, content, name=plan.output.name, finished=False, file=file.through_proc)
         # A terminal that is closed sends its signal more than once: none comes between perf's end and the recording's name.
         with signals_held():
             outcome = _run(plan, file, progress, command_stdout)
             if not outcome.complete or outcome.unanswered:
-                raise _failure(plan, source, host, outcome, file, log)
+                raise _failure(plan, content, source, host, outcome, file, log)
             if (ending := _ended_by_others(plan, outcome)) is not None:
                 log.add(ending)
             return _keep(plan, content, outcome, file, log, source, host)
@@ -109,7 +112,7 @@ def _held(plan: Plan, file: UnfinishedFile) -> HeldTrace:
     return held_trace(file.through_proc, plan.chosen.built.config)
 
 
-def _known_before(plan: Plan, host: Host) -> Sidecar:
+def _known_before(plan: Plan, host: Host, clock: KeptClock | None) -> Sidecar:
     version = host.perf.version if isinstance(host.perf, PerfTool) else None
     return Sidecar(
         machine=traced_part(plan),
@@ -118,6 +121,7 @@ def _known_before(plan: Plan, host: Host) -> Sidecar:
         tune={one.name: one.value for one in plan.device.tune if one.value is not None},
         versions={"ptttool": __version__, "kernel": platform.release()} | ({"perf": version} if version else {}),
         started=datetime.now(UTC).astimezone().isoformat(timespec="milliseconds"),
+        clock=clock,
     )
 
 
@@ -183,7 +187,7 @@ def _traced(plan: Plan, outcome: Outcome) -> TracedCommand | None:
     )
 
 
-def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: UnfinishedFile, log: Log) -> PtttoolError:
+def _failure(plan: Plan, content: Sidecar, source: Source, host: Host, outcome: Outcome, file: UnfinishedFile, log: Log) -> PtttoolError:
     """Return what went wrong; a part of the trace that perf wrote is kept."""
     attempt = Attempt(
         stderr=_with_wanted_name(outcome, file),
@@ -208,7 +212,7 @@ def _failure(plan: Plan, source: Source, host: Host, outcome: Outcome, file: Unf
         )
     held = _held(plan, file)
     if held.aux_bytes:
-        kept = _keep(plan, _known_before(plan, host), outcome, file, log, source, host)
+        kept = _keep(plan, content, outcome, file, log, source, host)
         before = f", and the recording before in {kept.old}" if kept.old else ""
         _add_hint(error, f"what perf wrote until then is in {kept.path}{before}")
         error.details["recording"] = str(kept.path)

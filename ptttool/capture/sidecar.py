@@ -23,6 +23,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, read_json, to_json
 from ptttool.errors import InputError, PtttoolError
 from ptttool.files.remote import is_remote, open_remote, read_small, storage_answers
+from ptttool.machine.measured import KeptClock
 from ptttool.machine.model import Machine, PciFunctions, PttDevice
 from ptttool.pci import PciAddress
 from ptttool.wording import shortened
@@ -35,7 +36,7 @@ _SHORTEST, _LONGEST = 1e-6, 1e9
 
 
 # Keys that came to this version later.
-_LATER = {"replay_of", "went_offline", "seconds"}
+_LATER = {"replay_of", "went_offline", "seconds", "clock"}
 
 
 class TracedCommand(Struct, frozen=True):
@@ -111,6 +112,9 @@ class Sidecar(Struct, frozen=True, kw_only=True):
     seconds : float or None
         Seconds that were traced, between perf's answers that the event is on and off; null where it did not give both, and in sidecars
         of older versions.
+    clock : KeptClock or None
+        How its Time field is read, and how long a tick is, as measured on this machine; null where that was not measured, and in sidecars
+        of older versions.
     """
 
     json_types: ClassVar = {"machine": dict[str, object]}
@@ -128,6 +132,7 @@ class Sidecar(Struct, frozen=True, kw_only=True):
     replay_of: str | None = None
     went_offline: tuple[int, ...] = ()
     seconds: float | None = None
+    clock: KeptClock | None = None
 
     @property
     def device(self) -> PttDevice | None:
@@ -286,6 +291,8 @@ def _checked(path: str, recording: str, body: Mapping[str, Any]) -> tuple[Sideca
         return None, _unusable(path, "damaged", f"is damaged: {shortened(str(error), 200)}", at="$.machine")
     if sidecar.seconds is not None and not _SHORTEST <= sidecar.seconds <= _LONGEST:
         return None, _unusable(path, "damaged", f"is damaged: a trace of {sidecar.seconds:g} s", at="$.seconds")
+    if sidecar.clock is not None and not sidecar.clock.is_sound:
+        return None, _unusable(path, "damaged", "is damaged: no clock can be so", at="$.clock")
     if other:
         return None, _unusable(path, "other-recording", "belongs to another recording")
     return sidecar, None

@@ -11,27 +11,26 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from datetime import datetime
+from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from ptttool.budget import CODE as OVER_BUDGET
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, dumps, read_json
 from ptttool.errors import OutputError
-from ptttool.files.atomic import output_file
 from ptttool.files.local import open_regular
-from ptttool.files.locks import hold
 from ptttool.files.ownership import STATE_VARIABLE, open_own_folder, state_folder, weakness_of
 from ptttool.machine.budget import MAX_MEASURED_BYTES, MAX_MEASURED_ENTRIES
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import first_line
 from ptttool.machine.sources.contract import Source, or_none
-from ptttool.wording import shortened
+from ptttool.wording import counted, shortened
 
 KEY, VERSION = "ptttool_machine", 1
 NAME: Final = "machine.json"
@@ -107,6 +106,40 @@ class MeasuredClock(Struct, frozen=True):
         return max(self.high_ns - self.tick_ns, self.tick_ns - self.low_ns) / self.tick_ns
 
 
+class ClockSource(StrEnum):
+    """How a clock was measured."""
+
+    SELF_TEST = "self-test"
+    """By ``ptttool selftest``, on the same machine."""
+    ANCHORS = "anchors"
+    """By reads of known times in the recording itself."""
+
+
+class KeptClock(MeasuredClock, frozen=True):
+    """A clock that is kept beside a recording.
+
+    Parameters
+    ----------
+    source : ClockSource
+        How it was measured.
+    when : str
+        When: ISO 8601 with the offset from UTC.
+    """
+
+    source: ClockSource
+    when: str
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the values are those of a clock that was measured at some time."""
+        return super().is_sound and _is_time(self.when)
+
+    def __str__(self) -> str:
+        """Say where it comes from: ``measured by the self-test on 2026-11-20, 61 anchors, ±0.014 %``."""
+        how = f"by the self-test on {self.when[:10]}" if self.source is ClockSource.SELF_TEST else "in the recording itself"
+        return f"measured {how}, {counted(self.anchors, 'anchor')}, ±{100 * self.error:.2g} %"
+
+
 class Measured(Struct, frozen=True):
     """What was measured on a machine.
 
@@ -136,12 +169,14 @@ class Measured(Struct, frozen=True):
     @property
     def is_sound(self) -> bool:
         """Whether the values can be measured ones."""
-        with suppress(ValueError):
-            texts = (self.when, *(text for text in (self.key.driver, self.key.kernel, self.key.soc) if text is not None))
-            is_text = all(0 < len(text) <= _LONGEST_TEXT and text.isprintable() for text in texts)
-            clocks = all(BITS.get(name) == clock.bits and clock.is_sound for name, clock in self.clocks.items())
-            return datetime.fromisoformat(self.when).tzinfo is not None and is_text and clocks
-        return False
+        texts = (text for text in (self.key.driver, self.key.kernel, self.key.soc) if text is not None)
+        is_text = all(0 < len(text) <= _LONGEST_TEXT and text.isprintable() for text in texts)
+        return is_text and _is_time(self.when) and all(BITS.get(name) == each.bits and each.is_sound for name, each in self.clocks.items())
+
+    def clock(self, format_: str) -> KeptClock | None:
+        """Return the clock of a format, ``4dw`` or ``8dw``, for a recording; None where it was not measured."""
+        clock = self.clocks.get(format_)
+        return None if clock is None else KeptClock(**asdict(clock), source=ClockSource.SELF_TEST, when=self.when)
 
 
 @document("machine")
@@ -158,6 +193,14 @@ class MeasuredMachines(Struct, frozen=True, kw_only=True):
 
     ptttool_machine: int = VERSION
     entries: tuple[Measured, ...] = ()
+
+
+def _is_time(text: str) -> bool:
+    """Whether a text is a time with its zone, and nothing else that a terminal would show."""
+    try:
+        return len(text) <= _LONGEST_TEXT and text.isprintable() and datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def key_of(source: Source) -> MachineKey | None:
@@ -246,6 +289,9 @@ def keep(measured: Measured, path: str | os.PathLike[str] | None = None) -> Path
     OutputError, OSError
         It is a link (``untrusted-link``), or cannot be written.
     """
+    from ptttool.files.atomic import output_file
+    from ptttool.files.locks import hold
+
     if not measured.is_sound:
         raise ValueError(f"not what a machine can have been measured to be: {measured}")
     file = state_folder() / NAME if path is None else Path(path)

@@ -8,8 +8,10 @@ from msgspec import Struct
 
 from ptttool.analyses.budget import MAX_LINE_POINTS
 from ptttool.analyses.scope import Scope
+from ptttool.analyses.time.kept import KeptTime
 from ptttool.analyses.time.model import FINEST, TimeModel
 from ptttool.errors import UsageError
+from ptttool.machine.measured import LONGEST_TICK, SHORTEST_TICK
 
 if TYPE_CHECKING:
     from ptttool.analyses.time.model import TimeEvidence
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 _MOST_PARTS = 16
 AUTO = "auto"
 """The time model that follows from the recording."""
-SHORTEST_TICK, LONGEST_TICK = 1e-3, 1e6
-"""Nanoseconds of a tick that are taken: from a picosecond to a millisecond. Sums of ticks stay finite, and links are faster than that."""
 
 
 class TimeOptions(Struct, frozen=True):
@@ -72,7 +72,9 @@ def scope_of(recording: OpenRecording, time: TimeOptions, machine: Machine | Non
     format_bits = 11 if captured(recording.contents, machine=machine).format is Format.DW4 else 32
     bits = format_bits if evidence is None else evidence.bits
     asked = time_model != AUTO
-    model = TimeModel(time_model) if asked else TimeModel.UNKNOWN if evidence is None else evidence.model
+    sidecar = recording.sidecar
+    kept = KeptTime() if sidecar is None else KeptTime(sidecar.clock, sidecar.seconds)
+    model = TimeModel(time_model) if asked else kept.model(evidence)
     return Scope(
         time_model=model,
         time_bits=bits,
@@ -81,6 +83,7 @@ def scope_of(recording: OpenRecording, time: TimeOptions, machine: Machine | Non
         tick_ns=tick_ns,
         regions=regions_of(machine),
         grain=_grain(recording.size),
+        kept=kept,
     )
 
 

@@ -14,11 +14,15 @@ from msgspec.structs import replace
 
 import ptttool
 from ptttool.analyses.bandwidth.analysis import BandwidthAnalysis
+from ptttool.analyses.bandwidth.cells import CELLS
 from ptttool.analyses.bandwidth.document import Bandwidth
+from ptttool.analyses.bandwidth.floor import floor_of
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.link import rate_of, rate_of_ports
+from ptttool.analyses.link import LinkRate, rate_of, rate_of_ports
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Facts, Note, Table, Timeline, no_names
+from ptttool.analyses.time.kept import TickFloor
+from ptttool.analyses.time.line import Line
 from ptttool.analyses.time.model import TimeModel
 from ptttool.api.machine import find_machine
 from ptttool.cli.main import main
@@ -26,7 +30,7 @@ from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.records import Piece
 from ptttool.decoders.hisi_ptt.units import TlpUnit
 from ptttool.generate.recording import GeneratedRecording, Wanted
-from ptttool.machine.model import Link, PciFunction, PciFunctions
+from ptttool.machine.model import Link, Machine, PciFunction, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.pipeline.jobs import load
@@ -266,3 +270,93 @@ def test_sums_of_many_large_tlps_do_not_run_over() -> None:
     analysis.update(decoded.batch(BandwidthAnalysis.columns))
     found = analysis.result(CONTEXT)
     assert (found.total.tlps, found.total.payload_bytes, found.total.wire_bytes) == (count, 4096 * count, (4096 + 24) * count)
+
+
+def fast(machine: Machine, speed: str = "16.0 GT/s PCIe", width: int = 4) -> Machine:
+    """A machine all of whose ports are as fast at most, and slower now."""
+    link = Link("2.5 GT/s PCIe", 1, speed, width)
+    functions = {address: replace(each, link=link) for address, each in machine.functions.items()}
+    return replace(machine, hostname=None, functions=PciFunctions(functions))
+
+
+@pytest.fixture(scope="module")
+def full_rate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated link of 16 GT/s x4 that drives keep full; its ticks are 4 ns."""
+    path = tmp_path_factory.mktemp("rate") / "perf.data"
+    with path.open("wb") as file:
+        GeneratedRecording(Wanted("nvme", "8dw", 2 << 20, direction="inbound")).write(file)
+    return path
+
+
+def test_a_full_link_says_how_long_a_tick_is(full_rate: Path) -> None:
+    machine = fast(find_machine(demo=True))
+    with ptttool.open(full_rate) as recording:
+        found, again = (recording.analyze("bandwidth", machine=machine, jobs=jobs) for jobs in (1, 3))
+        part = recording.analyze("bandwidth", machine=machine, where="kind = 'MWr'")
+    assert found == again
+    floor = found.tick_floor
+    assert 3.9 < floor.tick_ns <= 4.0
+    assert (floor.direction, found.time.tick_ns) == ("inbound", None)  # it is no tick
+    assert floor.tick_ns == pytest.approx((floor.wire_bytes - floor.waiting_bytes) / floor.ticks / floor.bytes_per_second * 1e9)
+    records = list(read_recording(full_rate))
+    first = records[floor.index]["time"]
+    assert first - records[0]["time"] == floor.begin
+    # All that a plain reading finds in these ticks, but for TLPs of the same ticks that lie outside.
+    inside = [each for each in records if 0 <= each["time"] - first < floor.ticks]
+    wire = sum(row[2] for (direction, _), row in bandwidth(inside, "counter", eight_dw=True, width=1 << 30)["flows"].items() if direction)
+    assert 0 <= wire - floor.wire_bytes < 4096
+    assert part.tick_floor.tick_ns < floor.tick_ns
+    assert any("16.0 GT/s" in value for facts in found.shown(no_names) if isinstance(facts, Facts) for _, value in facts.rows)
+
+
+def test_no_floor_is_said(full_rate: Path, tmp_path: Path) -> None:
+    machine = find_machine(demo=True)
+    short, gapped = tmp_path / "short", tmp_path / "4dw"
+    with short.open("wb") as file:
+        GeneratedRecording(Wanted("nvme", "8dw", 200 * 32, direction="inbound")).write(file)
+    with gapped.open("wb") as file:
+        GeneratedRecording(Wanted("nvme", "4dw", 2 << 20, direction="inbound")).write(file)
+    for path, links, model in (
+        (full_rate, fast(machine, "64.0 GT/s PCIe"), "auto"),  # flits
+        (full_rate, fast(machine, "Unknown", 255), "auto"),
+        (full_rate, None, "auto"),
+        (full_rate, fast(machine), "unknown"),
+        (short, fast(machine), "auto"),  # all of it may have waited
+        (gapped, fast(machine), "auto"),  # 11 bits hide time
+    ):
+        with ptttool.open(path) as recording:
+            assert recording.analyze("bandwidth", machine=links, time_model=model).tick_floor is None
+
+
+def test_a_floor_does_not_reach_over_breaks() -> None:
+    """Of 60,000 bytes on each side of an unknown time, no interval has both."""
+    link = LinkRate([], ["16.0 GT/s PCIe x4"], 8e9)
+
+    def floor(segments: tuple[int, int, int, int]) -> TickFloor | None:
+        line = Line(3 * CELLS)
+        line.points = np.zeros((2, 9 + 3 * CELLS), dtype=np.int64)
+        # CPU, offsets, ticks, numbers and segments of the first and the last record of each.
+        line.points[0, :9] = (0, 0, 320, 0, 999, 0, 9, *segments[:2])
+        line.points[1, :9] = (0, 320, 640, 1000, 1999, 10, 19, *segments[2:])
+        line.points[:, 9 + 2 * CELLS] = 60_000  # the first direction
+        return floor_of(line, link)
+
+    whole = floor((3, 3, 3, 3))
+    assert whole is not None
+    assert (whole.wire_bytes, whole.ticks, whole.index, whole.begin) == (120_000, 2000, 0, 0)
+    assert whole.tick_ns == pytest.approx((120_000 - 65_536) / 8 / 2000)
+    assert floor((3, 3, 4, 4)) is None
+    assert floor((3, 4, 4, 4)) is None
+
+
+@pytest.mark.parametrize("name", [*NAMES, "6.12/m-8dw-port10-type7-dir1"])
+def test_the_floor_of_real_recordings_is_below_their_tick(name: str, tmp_path: Path) -> None:
+    """Their ticks are 4 ns, and the ports of that machine 16 GT/s x4 at most."""
+    path = captures.path_of(name, tmp_path)
+    with ptttool.open(path) as recording:
+        floor = recording.analyze("bandwidth", machine=replace(find_machine(demo=True), hostname=None)).tick_floor
+    assert floor is None or 0 < floor.tick_ns <= 4.0
+    if name == NAMES[0]:
+        assert floor.tick_ns > 1.0
+    if "4dw" in name:
+        assert floor is None

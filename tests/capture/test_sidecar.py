@@ -16,6 +16,7 @@ from ptttool.capture.names import sidecar_path
 from ptttool.capture.sidecar import Sidecar, TracedCommand, find, load, part_of, save
 from ptttool.errors import OutputError
 from ptttool.machine.discovery import read_machine
+from ptttool.machine.measured import ClockSource, KeptClock
 from ptttool.machine.model import Machine
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.pci import PciAddress
@@ -150,6 +151,40 @@ def test_times_that_cannot_be(recording: Path, full: Sidecar, seconds: str) -> N
     path = sidecar_path(recording)
     path.write_text(path.read_text(encoding="utf-8").replace("0.125", seconds), encoding="utf-8")
     assert code_of(recording) == "sidecar-damaged"
+
+
+CLOCK = KeptClock("counter", 32, 4.0, 3.9994, 4.0005, 61, ClockSource.SELF_TEST, "2026-11-20T10:00:00+00:00")
+
+
+def test_a_clock_is_kept(recording: Path, full: Sidecar) -> None:
+    path = save(recording, replace(full, clock=CLOCK))
+    back = load(recording)
+    assert back is not None
+    assert back.clock == CLOCK
+    older = json.loads(path.read_text(encoding="utf-8"))
+    del older["clock"]
+    path.write_text(json.dumps(older), encoding="utf-8")
+    back = load(recording)
+    assert back is not None
+    assert back.clock is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tick_ns": 5}, {"low_ns": -1}, {"high_ns": 1e300}, {"tick_ns": "4"}, {"model": "unknown"}, {"bits": 12}, {"anchors": 0},
+        {"when": "x"},
+        {"source": "hearsay"}, {"when": "2026-11-20T10:00:00+00:00\u001b[2J"},
+    ],
+)  # fmt: skip
+def test_clocks_that_cannot_be(recording: Path, full: Sidecar, change: dict[str, object]) -> None:
+    path = save(recording, replace(full, clock=CLOCK))
+    body = json.loads(path.read_text(encoding="utf-8"))
+    body["clock"] |= change
+    path.write_text(json.dumps(body), encoding="utf-8")
+    problem = find(recording)[1]
+    assert problem is not None
+    assert (problem.code, str(problem.details["at"])[:7]) == ("sidecar-damaged", "$.clock")
 
 
 def test_unusable_files(recording: Path) -> None:

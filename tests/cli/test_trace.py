@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.capture import replay, sidecar
 from ptttool.capture.device.tracers import running_processes
@@ -23,6 +24,7 @@ from ptttool.capture.perf.recorder import is_complete
 from ptttool.capture.perf.switch import Switch
 from ptttool.capture.sidecar import TracedCommand
 from ptttool.cli.main import main
+from ptttool.machine.measured import Measured, MeasuredClock, keep, key_of
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
 from tests.standin import as_root
@@ -209,6 +211,26 @@ def test_perf_that_does_not_answer(here: Here, monkeypatch: pytest.MonkeyPatch) 
     kept = sidecar.load(here.output)
     assert kept is not None
     assert (kept.seconds, kept.ended, kept.at_least) == (None, None, None)
+
+
+def test_the_clock_of_the_self_test(here: Here) -> None:
+    """It goes to the sidecar of each recording of its format."""
+    key = key_of(TreeSource(MACHINES / NEW))
+    assert key is not None
+    clock = MeasuredClock("counter", 32, 4.0, 3.9994, 4.0005, 61)
+    measured = Measured(key, "2026-11-20T10:00:00+00:00", {"8dw": clock})
+    keep(measured)
+    for event, kept in ((EIGHT_DW, measured.clock("8dw")), (PORT, None)):
+        done = here.run(*event, "--force", "--json", "--duration", "0.1")
+        assert done.returncode == 0, done.stderr
+        beside = sidecar.load(here.output)
+        assert beside is not None
+        assert beside.clock == kept
+    assert measured.clock("4dw") is None
+    keep(replace(measured, key=replace(key, driver="another")))
+    os.truncate(os.environ["PTTTOOL_STATE_DIR"] + "/machine.json", 20)
+    done = here.run(*EIGHT_DW, "--force", "--json", "--duration", "0.1")
+    assert (done.returncode, "machine.json" in done.stderr) == (0, True)
 
 
 def test_sidecar(live: Live) -> None:

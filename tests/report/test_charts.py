@@ -129,7 +129,7 @@ TIMES = st.lists(st.one_of(st.integers(0, 300), st.integers(0, 1 << 40), st.inte
 
 @given(TIMES, st.sampled_from([None, 4.0, 0.1]))
 def test_bins_of_any_times(values: list[int], tick_ns: float | None) -> None:
-    times = TimeFacts(TimeModel.COUNTER, True, None, 32, tick_ns, None, None, None, None, 0, 0, 0, [])
+    times = TimeFacts(TimeModel.COUNTER, True, None, 32, tick_ns, None, None, None, None, None, 0, 0, 0, [])
     found = Distribution()
     found.add(np.array(values, dtype=np.int64))
     marks = {"min": found.smallest, "p50": found.quantile(0.5), "max": found.largest}

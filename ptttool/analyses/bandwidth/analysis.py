@@ -10,6 +10,7 @@ import numpy as np
 
 from ptttool.analyses.bandwidth.cells import CELLS, UNKNOWN, cells_of, extra_dws
 from ptttool.analyses.bandwidth.document import Bandwidth, Flow
+from ptttool.analyses.bandwidth.floor import floor_of
 from ptttool.analyses.bandwidth.gaps import Gaps
 from ptttool.analyses.bandwidth.rates import bursts_of, flow_of, line_of
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
@@ -17,8 +18,9 @@ from ptttool.analyses.link import FRAMING, rate_of_ports
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.time.facts import TimeFacts
+from ptttool.analyses.time.kept import TickFloor
 from ptttool.analyses.time.line import Line, piece_of_rows
-from ptttool.analyses.time.model import CLOCK_COLUMNS
+from ptttool.analyses.time.model import CLOCK_COLUMNS, TimeModel
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.recording.traced_buses import ports_of
 from ptttool.tlp.columns import CLASSES, DIRECTIONS
@@ -83,9 +85,16 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         self._gaps.merge(later._gaps, seam)
         self._is_partial |= later._is_partial
 
+    def tick_floor(self, context: AnalysisContext) -> TickFloor | None:
+        """Return how long a tick is at least, by the busiest interval; None where time is not known, or gaps in it may be hidden."""
+        if self.scope.time_model is TimeModel.UNKNOWN or self._clock.bits < 32:
+            return None
+        ports = ports_of(context.contents, context.machine)
+        return None if ports is None else floor_of(self._line, rate_of_ports(ports, fastest=True))
+
     def result(self, context: AnalysisContext) -> Bandwidth:
         """Return the sums, and rates as far as time is known."""
-        time = self.scope.time_facts(self._clock, context.contents)
+        time = self.scope.time_facts(self._clock, context)
         ports = ports_of(context.contents, context.machine)
         link = None if ports is None else rate_of_ports(ports)
         flow = partial(flow_of, ticks=time.elapsed_ticks, tick_ns=time.tick_ns, link=link)
@@ -106,6 +115,7 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
             undecodable=int(sums[0, UNKNOWN]),
             link=link,
             bursts=bursts_of(intervals, time, link),
+            tick_floor=self.tick_floor(context),
             idle=self._gaps.idle(time.elapsed_ticks),
             line=line_of(intervals),
             notes=list(self._notes(time, directions)),

@@ -10,6 +10,7 @@ from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.link import LinkRate
 from ptttool.analyses.shown import Column, Facts, Names, Note, Part, Series, Table, Timeline, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
+from ptttool.analyses.time.kept import TickFloor
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 
@@ -143,6 +144,9 @@ class Bandwidth(Shown, Struct, frozen=True):
         What the link can carry in each direction; None where its speed and width are not known.
     bursts : Mapping[str, Burst]
         The busiest interval of each direction.
+    tick_floor : TickFloor or None
+        How long a tick is at least: no interval holds more bytes than the fastest link of the traced ports. None where that is not known,
+        where time is not, or in 11 bits, which hide time.
     idle : Idle or None
         Time without TLPs; None where nothing is known of time.
     line : BandwidthLine
@@ -158,6 +162,7 @@ class Bandwidth(Shown, Struct, frozen=True):
     undecodable: int
     link: LinkRate | None
     bursts: dict[str, Burst]
+    tick_floor: TickFloor | None
     idle: Idle | None
     line: BandwidthLine
     notes: list[Diagnostic]
@@ -224,6 +229,8 @@ class Bandwidth(Shown, Struct, frozen=True):
                 f"Busiest {direction}",
                 f"about {burst.flow.wire_bytes:,} bytes in {self.time.scaled(self.line.width):,.0f} {unit}{much}, {where}",
             )
+        if (floor := self.tick_floor) is not None:
+            yield "A tick is", f"{floor.tick_ns:.3g} ns or more: {floor}"
         if self.idle is not None:
             idle, scaled = self.idle, self.time.scaled
             yield (

@@ -52,7 +52,7 @@ class Io(TlpAnalysis[IoResult]):
         """Return commands and packets."""
         tables, left_out = self._counts.close(), self._counts.left_out
         visible = _visible(captured(context.contents, machine=context.machine), tables["requesters"])
-        time = self.scope.time_facts(self._clock, context.contents)
+        time = self.scope.time_facts(self._clock, context)
         drives: list[Drive] = []
         controllers: list[Controller] = []
         rest: list[Unexplained] = []

@@ -67,7 +67,7 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
 
     def finish(self, context: AnalysisContext) -> Latency:
         """Return the times, and what is not known of them."""
-        time = self.scope.time_facts(self.clock, context.contents)
+        time = self.scope.time_facts(self.clock, context)
         is_timed = self.scope.time_model is not TimeModel.UNKNOWN
         totals = self.totals
         wholes = self._sums.groups(By.ALL)

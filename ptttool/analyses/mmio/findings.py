@@ -41,7 +41,7 @@ def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, co
     keys += [(Space(int(slow["flow"]) >> OPERATION_BITS), int(slow["target"])) for slow in slowest]
     names = _names(keys, scope.regions, context.machine)
     return Mmio(
-        time=scope.time_facts(clock, context.contents),
+        time=scope.time_facts(clock, context),
         requests=int(sum(requests for _, requests in _by_flow(sums))),
         direction_unknown=sums.unknown,
         flows=list(_flows(sums, untraced)),

@@ -113,7 +113,7 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         levels = self._levels
         if levels is not None:
             levels.finish()
-        time = self.scope.time_facts(self._ticks, context.contents)
+        time = self.scope.time_facts(self._ticks, context)
         untraced = untraced_answers(context, self.totals)
         return document_of(levels, self._whole, self._line, self.totals, untraced, time, context.machine)
 

@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from ptttool.analyses.shown import Facts, Note, Part, Unit
 from ptttool.analyses.time.calibration import Calibration, CalibrationState, calibrate
+from ptttool.analyses.time.kept import NOTHING_KEPT, KeptTime, TickFloor, against
 from ptttool.analyses.time.model import TimeEvidence, TimeModel, TimeSign
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.machine.measured import KeptClock
 from ptttool.wording import counted
 
 if TYPE_CHECKING:
@@ -45,7 +47,10 @@ class TimeFacts(Struct, frozen=True):
     tick_ns : float or None
         Nanoseconds of a tick; None where they are not known.
     tick_from : str or None
-        ``asked`` where the user said it, ``calibrated`` where it follows from the timestamps of the AUX records.
+        ``asked`` where the user said it; ``sidecar`` where the clock that is kept beside the recording says it; ``calibrated`` where it
+        follows from the timestamps of the AUX records.
+    clock : KeptClock or None
+        The clock that is kept beside the recording, as measured on its machine; also where it is not used.
     calibration : Calibration or None
         What those timestamps say; None where the model of time is not known.
     elapsed_ticks : int or None
@@ -68,6 +73,7 @@ class TimeFacts(Struct, frozen=True):
     bits: int
     tick_ns: float | None
     tick_from: str | None
+    clock: KeptClock | None
     calibration: Calibration | None
     elapsed_ticks: int | None
     elapsed_ns: float | None
@@ -109,11 +115,14 @@ class TimeFacts(Struct, frozen=True):
         if self.model is TimeModel.UNKNOWN:
             return "of unknown meaning"
         name = "a counter" if self.model is TimeModel.COUNTER else "the difference to the record before"
-        return f"taken for {name} ({'--time-model' if self.asked else 'seen in the data'})"
+        seen = self.evidence is None or self.evidence.model is self.model
+        return f"taken for {name} ({'--time-model' if self.asked else 'seen in the data' if seen else 'as it was measured'})"
 
     def _tick(self) -> str:
         if self.tick_ns is None:
             return "of unknown length"
+        if self.tick_from == "sidecar":
+            return f"{self.tick_ns:.6g} ns ({self.clock})"
         if self.tick_from == "asked" or self.calibration is None or self.calibration.error is None:
             return f"{self.tick_ns:g} ns (--tick-ns)"
         error = f"±{100 * self.calibration.error:.2g} %"
@@ -121,7 +130,14 @@ class TimeFacts(Struct, frozen=True):
 
 
 def time_facts(
-    clock: Clock, events: Sequence[AuxEvent], *, asked: bool = False, evidence: TimeEvidence | None = None, tick_ns: float | None = None
+    clock: Clock,
+    events: Sequence[AuxEvent],
+    *,
+    asked: bool = False,
+    evidence: TimeEvidence | None = None,
+    tick_ns: float | None = None,
+    kept: KeptTime = NOTHING_KEPT,
+    floor: TickFloor | None = None,
 ) -> TimeFacts:
     """Return what is known of time.
 
@@ -137,14 +153,24 @@ def time_facts(
         What the first records show.
     tick_ns : float or None
         Nanoseconds of a tick, where the user said so.
+    kept : KeptTime
+        What is kept beside the recording.
+    floor : TickFloor or None
+        How long a tick is at least, by the link.
     """
     has_model = clock.model is not TimeModel.UNKNOWN
     calibration = calibrate(clock, events) if has_model else None
     asked_ns, tick_from = tick_ns, "asked"
     tick_ns = tick_ns if has_model else None
-    if tick_ns is None and calibration is not None and calibration.state is CalibrationState.USED:
-        tick_ns, tick_from = calibration.tick_ns, "calibrated"
+    dropped = None if asked_ns is not None or not has_model else against(kept, clock, calibration, floor)
+    if tick_ns is None and dropped is None and has_model:
+        if kept.clock is not None:
+            tick_ns, tick_from = kept.clock.tick_ns, "sidecar"
+        elif calibration is not None and calibration.state is CalibrationState.USED:
+            tick_ns, tick_from = calibration.tick_ns, "calibrated"
     elapsed = clock.elapsed if has_model else None
+    notes = [] if dropped is None else [dropped]
+    notes += _notes(clock, calibration, evidence if asked else None, tick_ns, asked_ns, kept.clock)
     return TimeFacts(
         model=clock.model,
         asked=asked,
@@ -152,17 +178,25 @@ def time_facts(
         bits=clock.bits,
         tick_ns=tick_ns,
         tick_from=None if tick_ns is None else tick_from,
+        clock=kept.clock,
         calibration=calibration,
         elapsed_ticks=elapsed,
         elapsed_ns=None if tick_ns is None or elapsed is None else elapsed * tick_ns,
         breaks=clock.breaks,
         holes=clock.holes,
         back=clock.back,
-        notes=list(_notes(clock, calibration, evidence if asked else None, asked_ns)),
+        notes=notes,
     )
 
 
-def _notes(clock: Clock, calibration: Calibration | None, against: TimeEvidence | None, tick_ns: float | None) -> Iterator[Diagnostic]:
+def _notes(
+    clock: Clock,
+    calibration: Calibration | None,
+    evidence: TimeEvidence | None,
+    used: float | None,
+    asked: float | None,
+    kept: KeptClock | None,
+) -> Iterator[Diagnostic]:
     if not clock.rows:
         return
     if clock.model is TimeModel.UNKNOWN:
@@ -170,7 +204,7 @@ def _notes(clock: Clock, calibration: Calibration | None, against: TimeEvidence 
             Severity.WARNING, "time-unknown", "what the Time field counts is not known: nothing is said of time",
             "--time-model counter or delta reads it as one or the other",
         )  # fmt: skip
-    model = TimeModel.UNKNOWN if against is None else against.model
+    model = TimeModel.UNKNOWN if evidence is None else evidence.model
     if TimeModel.UNKNOWN not in (model, clock.model) and model is not clock.model:
         yield Diagnostic(Severity.WARNING, "time-model-doubtful", f"the first records speak for the time model {model}, not {clock.model}")
     if clock.holes:
@@ -197,23 +231,31 @@ def _notes(clock: Clock, calibration: Calibration | None, against: TimeEvidence 
             details={"wide": clock.wide},
         )  # fmt: skip
     if calibration is not None:
-        yield from _calibration_notes(calibration, tick_ns)
+        yield from _calibration_notes(calibration, used, asked)
+    if asked is not None and kept is not None and (kept.model, kept.bits) == (clock.model.value, clock.bits):
+        tick = kept.tick_ns
+        if abs(tick - asked) > _DIFFERENT * asked:
+            yield Diagnostic(
+                Severity.WARNING, "tick-doubtful", f"a tick is {tick:.6g} ns, {kept}: not {asked:g} ns",
+                details={"asked": asked, "clock": kept},
+            )  # fmt: skip
 
 
-def _calibration_notes(calibration: Calibration, asked: float | None) -> Iterator[Diagnostic]:
+def _calibration_notes(calibration: Calibration, used: float | None, asked: float | None) -> Iterator[Diagnostic]:
     tick = calibration.tick_ns
     match calibration.state:
         case CalibrationState.BAD_FIT:
             yield Diagnostic(
-                Severity.INFO if asked is not None else Severity.WARNING, "calibration-bad-fit",
+                Severity.INFO if used is not None else Severity.WARNING, "calibration-bad-fit",
                 f"the ticks of {calibration.chunks} chunks do not fit their timestamps: one says {calibration.smallest_ns:.4g} ns a tick, "
-                f"another {calibration.largest_ns:.4g} ns, so no nanoseconds are given",
-                None if asked is not None else "--tick-ns names the length of a tick",
+                f"another {calibration.largest_ns:.4g} ns" + ("" if used is not None else ", so no nanoseconds are given"),
+                None if used is not None else "--tick-ns names the length of a tick",
             )  # fmt: skip
         case CalibrationState.TIME_UNSEEN:
             yield Diagnostic(
                 Severity.INFO, "calibration-time-unseen",
-                f"the timestamps say {tick:.4g} ns a tick at most: the time of long gaps is not all seen, so no nanoseconds are given",
+                f"the timestamps say {tick:.4g} ns a tick at most: the time of long gaps is not all seen"
+                + ("" if used is not None else ", so no nanoseconds are given"),
             )  # fmt: skip
         case CalibrationState.USED if asked is not None and tick is not None and abs(tick - asked) > _DIFFERENT * asked:
             yield Diagnostic(

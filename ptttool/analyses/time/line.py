@@ -52,6 +52,26 @@ class Intervals(NamedTuple):
     sums: Table
 
 
+class Spans(NamedTuple):
+    """Where each point of a time line lies.
+
+    Parameters
+    ----------
+    first, last : ndarray of int64, shape (p,)
+        Ticks of its first and of its last record.
+    row : ndarray of int64, shape (p,)
+        Number of its first record.
+    segment, last_segment : ndarray of int64, shape (p,)
+        Segments of both: between two points the time is known if no segment begins.
+    """
+
+    first: Table
+    last: Table
+    row: Table
+    segment: Table
+    last_segment: Table
+
+
 class Line:
     """Sums over time of a part of a recording.
 
@@ -81,6 +101,11 @@ class Line:
     def sums(self) -> Table:
         """The sums of the points, shape (p, sums)."""
         return self.points[:, _SUMS:]
+
+    @property
+    def spans(self) -> Spans:
+        """Where the points lie."""
+        return Spans(*(self.points[:, column] for column in (_FIRST, _LAST, _ROW, _SEGMENT, _LAST_SEGMENT)))
 
     def starts(self, batch: Batch) -> Rows:
         """Return the first row of each piece that a batch's rows are in; pieces become larger where there would be too many.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -82,8 +83,14 @@ class Answer(Struct, frozen=True):
 
     def result(self, analysis: Analysis[Any]) -> Any:
         """Return the result of an analysis, which may be another one."""
+        return analysis.result(self._context)
+
+    @property
+    def _context(self) -> AnalysisContext:
         one, ask = self.recording, self.ask
-        return analysis.result(AnalysisContext(one.path, one.contents, ask.machine, one.diagnostics, ask.went_offline))
+        context = AnalysisContext(one.path, one.contents, ask.machine, one.diagnostics, ask.went_offline)
+        floors = [floor for each in self.analyses.values() if (floor := each.tick_floor(context)) is not None]
+        return dataclasses.replace(context, tick_floor=max(floors, key=lambda floor: floor.tick_ns, default=None))
 
 
 def run(recording: OpenRecording, ask: Ask, kinds: Sequence[str | type[Analysis[Any]]]) -> Answer:
