@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import dumps
 from ptttool.errors import PtttoolError
 from ptttool.machine.details.read import with_details
@@ -21,7 +22,6 @@ from ptttool.selftest.run import Session, kept, looked_at, measured_of, require_
 
 if TYPE_CHECKING:
     from ptttool.capture.keep import Report
-    from ptttool.diagnostics import Diagnostic
     from ptttool.machine.model import Machine, PttDevice
     from ptttool.machine.sources.contract import Source
     from ptttool.pci import PciAddress
@@ -127,6 +127,10 @@ def judge_recordings(folder: str | Path) -> SelfTest:
     """
     found: list[Diagnostic] = []
     evidence = looked_at(Path(folder), None, found.append)
+    for one in evidence:
+        if one.readings is not None and one.readings.problem is not None:
+            message = f"{one.name}: coded reads ended after {one.made:,}: {one.readings.problem}"
+            found.append(Diagnostic(Severity.WARNING, "reads-ended", message, where=str(one.path)))
     return replace(result_of(evidence, str(folder)), diagnostics=tuple(found))
 
 

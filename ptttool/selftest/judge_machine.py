@@ -15,6 +15,8 @@ from ptttool.wording import counted, in_words
 CONFIRMED, REFUTED, NOT_TESTED = Verdict
 _TUNE_FILES: Final = frozenset({"qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level"})
 _NAMED: Final = 8
+# Base class of bridges, the host's among them (PCI Code and ID Assignment Specification, 1.7).
+_BRIDGES: Final = 0x06
 
 RACE = Judged(
     "A10", "filter race", "no open of another event changes a filter that is in force", NOT_TESTED,
@@ -66,7 +68,11 @@ def judge_reach(machine: Machine | None) -> Judged:
     if machine is None:
         return Judged(*texts, NOT_TESTED, "the recordings come from a folder")
     own = {device.pci for device in machine.devices}
-    endpoints = [function for _, function in sorted(machine.functions.items()) if not is_bridge(function) and function.address not in own]
+    endpoints = [
+        function
+        for _, function in sorted(machine.functions.items())
+        if not is_bridge(function) and (function.class_code or 0) >> 16 != _BRIDGES and function.address not in own
+    ]
     ports = {port.address for device in machine.devices for port in device.root_ports}
     out = [function for function in endpoints if machine.root_port_of(function.address) not in ports]
     details = {"endpoints": len(endpoints), "out_of_reach": [str(function.address) for function in out[:_NAMED]]}

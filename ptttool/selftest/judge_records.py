@@ -83,8 +83,9 @@ def judge_completions(evidence: Sequence[Evidence]) -> Judged:
     """A7: completions of the processor's reads are CPL A."""
     texts = "A7", "CPL A, CPL B", "completions of the processor's reads are CPL A, not CPL B"
     seen: dict[int, list[Evidence]] = {_CPL_A: [], _CPL_B: []}
+    filters = {one.event.filter for one in evidence if len(one.requests) + len(one.completions)}
     for one in evidence:
-        if one.made and one.direction in seen and "cpl" in one.event.types and one.event.kind is FilterKind.ROOT_PORT:
+        if one.made and one.direction in seen and "cpl" in one.event.types and one.event.filter in filters:
             seen[one.direction].append(one)
     numbers = {
         name: [sum(len(one.completions) for one in seen[value]), sum(one.made for one in seen[value])]
@@ -173,8 +174,8 @@ def judge_so(evidence: Sequence[Evidence]) -> Judged:
                 tuple(one.requests.index[values == 0][:_SHOWN].tolist()),
                 {"so_0": int((values == 0).sum())},
             )
-    relaxed = sum(one.ro[1] for one in evidence)
-    message = "no coded read in 4DW" if not relaxed else "SO is 1 where RO is 0; it takes TLPs with RO in both formats"
+    reads = sum(len(one.requests) for one in evidence if one.bits < 32)
+    message = f"SO is 1 in all {reads:,} configuration reads; it takes TLPs with Relaxed Ordering, too" if reads else "no coded read in 4DW"
     return Judged(*texts, NOT_TESTED, message)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -87,12 +88,24 @@ def disk_of(source: Source, function: PciFunction) -> Path:
             and or_none(source.read, f"{link}/partition") is None
             and or_none(source.read, f"{link}/size") not in (None, "0\n")
         ):
-            return Path("/dev") / Path(name).name
+            return _checked(Path("/dev") / name, or_none(source.read, f"{link}/dev") or "")
     raise DeviceError(
         f"there is no disk on {function.address} {function.called}",
         hint="name an NVMe drive, or leave --load out",
         code="no-disk",
     )
+
+
+def _checked(disk: Path, numbers: str) -> Path:
+    """Return a device file that is the disk which sysfs names; ``numbers``: its major and minor number."""
+    try:
+        about = disk.lstat()
+        if stat.S_ISBLK(about.st_mode) and f"{os.major(about.st_rdev)}:{os.minor(about.st_rdev)}" == numbers.strip():
+            return disk
+        reason = "another device"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    raise DeviceError(f"{disk} cannot be read: {reason}", hint="leave --load out", code="no-disk")
 
 
 def words(disk: Path, size: int, count: int, output: Path) -> tuple[str, ...]:
@@ -112,8 +125,8 @@ def done_of(output: Path) -> Done:
         done = convert(json.loads(output.read_bytes()), Done)
     except (OSError, ValueError, ValidationError):
         done = Done(0, 0, 0.0, "the program that reads it failed")
-    if done.problem is not None:
-        raise AccessError(f"the disk cannot be read: {done.problem}", code="disk-unreadable")
+    if done.problem is not None or not done.reads:
+        raise AccessError(f"the disk cannot be read: {done.problem or 'it gives no data'}", code="disk-unreadable")
     return done
 
 
@@ -147,6 +160,8 @@ def judge_commands(commands: tuple[str, Path, Done] | None) -> Judged:
     with OpenRecording(Request(str(path))) as recording:
         seen = run(recording, Ask(), ("io",)).results["io"].nvme.commands
     details = {"commands": seen, "reads": done.reads}
+    if seen is None:
+        return Judged(*_MODEL, Verdict.NOT_TESTED, "the recording holds no commands that are understood", name, (), details)
     message = f"{seen:,} commands, {done.reads:,} reads"
     if seen > done.reads:
         return Judged(*_MODEL, Verdict.NOT_TESTED, f"{message}: somebody else uses the disk, too", name, (), details)

@@ -20,7 +20,7 @@ from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
 from ptttool.capture.plan import Plan, choose_cpu
 from ptttool.capture.record import record
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.errors import DeviceError, InputError, InterruptedByUserError, PtttoolError, UsageError
+from ptttool.errors import DeviceError, InputError, InterruptedByUserError, PtttoolError, UsageError, WorkloadError
 from ptttool.machine.measured import Measured, keep, key_of
 from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.sources.contract import Source, or_none
@@ -205,8 +205,8 @@ class Session:
         try:
             disk = disk_of(self.source, self.subject.function) if self.load == "read" else None
             with hold_device(device.name, purpose="selftest"):
-                for trial in TRIALS:
-                    self._coded(trial)
+                for number, trial in enumerate(TRIALS, 1):
+                    self._coded(trial, f"{trial.name} ({number} of {len(TRIALS)})")
                 if disk is not None:
                     self._read(disk)
             if tune:
@@ -215,15 +215,20 @@ class Session:
             self.error = error
             self.note(Diagnostic(Severity.ERROR, error.code, error.message, error.hint))
 
-    def _coded(self, trial: Trial) -> None:
+    def _coded(self, trial: Trial, said: str) -> None:
         options = self._options(trial)
         if options is None:
             return
         output = self.folder / f"{trial.name}{readings.SUFFIX}"
         function = str(self.subject.function.address)
+        self._report(said)
         self._one(
             trial.name, options, (sys.executable, "-I", "-S", str(CODED_READS), self.subject.config, function, str(output), str(MOST))
         )
+        made = readings.load(output)
+        if made.problem is not None:
+            message = f"{function}: coded reads ended after {len(made):,}: {made.problem}"
+            raise DeviceError(message, hint="is the device still there, and awake? 'ptttool list' shows it", code="reads-ended")
 
     def _options(self, trial: Trial) -> EventOptions | None:
         subject = self.subject
@@ -241,13 +246,15 @@ class Session:
         )  # fmt: skip
 
     def _one(self, name: str, options: EventOptions, command: tuple[str, ...]) -> Recorded:
-        self._report(name)
         chosen = choose(options, self.subject.machine, self.subject.device)
         plan = Plan(chosen, self._cpu, MINIMUM_AUX_SIZE, self.folder / f"{name}{DATA}", None, command)
         done = record(plan, self.source)
         self.note(*(one for one in done.diagnostics if one.severity is not Severity.INFO))
         if done.stopped_by is not None:
             raise InterruptedByUserError(f"stopped by {done.stopped_by}", signal=done.stopped_by)
+        if done.traced is not None and done.traced.exit != 0:
+            ending = done.traced.signal or f"exit status {done.traced.exit}"
+            raise WorkloadError(f"{name}: the program that reads failed: {ending}", code="reads-failed")
         return done
 
     def _read(self, disk: Path) -> None:
@@ -259,14 +266,17 @@ class Session:
                 root_ports=(str(self.subject.port),), types=tuple(types), direction=direction, format=Format.DW4,
                 device=self.subject.device.name, force=True,
             )  # fmt: skip
+            self._report(name)
             return self._one(name, options, words(disk, size, count, output)).path, output
 
         path, output = traced("read-4k", _BOTH, tuple(TlpType), SMALL, SMALL_READS)
         self.results.commands = "read-4k", path, done_of(output)
         for number in range(PAIRS):
             plain = without_trace(disk, LARGE, LARGE_READS, self.folder / f"plain-{number}.json")
-            _, output = traced(f"read-128k-{number}", _INBOUND, (TlpType.POSTED,), LARGE, LARGE_READS)
+            path, output = traced(f"read-128k-{number}", _INBOUND, (TlpType.POSTED,), LARGE, LARGE_READS)
             self.results.pairs.append((plain, done_of(output)))
+            if number:  # one shows how the AUX area ends; all would fill the disk
+                path.unlink()
 
     def _write_back(self) -> None:
         """Write to each tune attribute the value that is there, noted in the journal like every change."""
@@ -316,12 +326,6 @@ def looked_at(folder: Path, machine: Machine | None, note: Callable[[Diagnostic]
         except PtttoolError as error:
             note(Diagnostic(Severity.ERROR, error.code, error.message, error.hint, where=str(path)))
             continue
-        if made is not None and made.problem is not None:
-            note(
-                Diagnostic(
-                    Severity.WARNING, "reads-ended", f"{name}: coded reads ended after {len(made):,}: {made.problem}", where=str(path)
-                )
-            )
         evidence.append(one)
     return evidence
 

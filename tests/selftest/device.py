@@ -103,8 +103,7 @@ class Device:
         for number, (offset, _, before, after) in enumerate(reads):
             if number in self.lost:
                 continue
-            for other in self.strangers.get(number, ()):
-                rows.append((before, CFGRD0, other, 200))
+            rows += [(before, CFGRD0, other, 200) for other in self.strangers.get(number, ())]
             middle = (before + after) // 2 - int(rng.integers(0, max((after - before) // 16, 1)))
             pair = []
             if outbound and "np" in event.types:

@@ -2,7 +2,8 @@
 
 ``STANDIN_CASE``: a case of that file (``busy-a``; ``6.1/cpu-9`` for perf 6.1), or one of :data:`OWN_CASES`. The default is a recording
 that succeeds: of the bundled recordings the one with the same event, or the packed recording that ``STANDIN_RECORDING`` names.
-``STANDIN_AUXTRACE=OFF``: built without AUX tracing.
+``STANDIN_AUXTRACE=OFF``: built without AUX tracing. ``STANDIN_DEVICE``: what is wrong with the device of :mod:`tests.selftest.device`,
+which then makes the recording, of the coded reads in the file beside it; ``STANDIN_PYTHON`` runs it.
 Standard library only: the shebang's Python may be any.
 
 As the real one it writes AUX data in steps of half the AUX area, and the rest at the end; SIGINT and SIGTERM end it well; SIGHUP and
@@ -176,7 +177,7 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
         signal.signal(number, lambda number, _frame: caught.append(number))
     left = None if recorded is None else recorded["left"]
     empty = left == "no trace" or (isinstance(left, dict) and not left["aux"])
-    data = recording(NO_TLP if empty else same_event(options.event))
+    data = recording(NO_TLP if empty or "STANDIN_DEVICE" in os.environ else same_event(options.event))
     output = Path(options.output)
     take_name(output)
     control = Control(options.control, answers={"mute": 0, "deaf": 1}.get(case, 2), after=3.5 if case == "late-to-answer" else 0)
@@ -217,6 +218,11 @@ def succeed(case: str, recorded: dict[str, object] | None, options: Options) -> 
             file.write(data[early:])
             file.seek(DATA_SECTION + 8)
             file.write(data[48:56])
+    if "STANDIN_DEVICE" in os.environ:
+        wanted = output.resolve()
+        reads = wanted.with_name(f"{wanted.name.partition('.data')[0]}.reads.json")
+        words = [os.environ["STANDIN_PYTHON"], "-m", "tests.selftest.device", options.event, str(reads), options.output]
+        subprocess.run([*words, os.environ["STANDIN_DEVICE"]], cwd=ROOT, check=True)
     sys.stderr.write(SUCCESS.format(size=len(data) / 1e6, output=options.output))
     if case == "slow-to-finish":
         sys.stderr.write(f"signals: {caught}\n")

@@ -1,0 +1,199 @@
+"""``ptttool selftest``: live under umockdev with the stand-in perf, whose device records the reads that were really made."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ptttool
+from ptttool.api.selftest import judge_recordings
+from ptttool.cli.main import main
+from ptttool.documents import read_json
+from ptttool.machine.measured import MeasuredMachines
+from ptttool.selftest.run import TRIALS
+from tests.cli.test_trace import STANDIN
+from tests.support import machines
+from tests.support.machines import NEW, REPOSITORY
+
+
+@dataclass
+class Machine:
+    """A recorded machine as if it ran here, with a PTT device that records coded reads."""
+
+    folder: Path
+    dump: list[str]
+
+    def run(self, *arguments: str, wrong: str = "nothing", case: str = "good", **more: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(REPOSITORY),
+            "PATH": f"{STANDIN}:{os.environ['PATH']}",
+            "STANDIN_CASE": case,
+            "STANDIN_DEVICE": wrong,
+            "STANDIN_PYTHON": sys.executable,
+            "PTTTOOL_RUNTIME_DIR": str(self.folder / "locks"),
+            "PTTTOOL_STATE_DIR": str(self.folder / "state"),
+            **more,
+        }
+        words = [*self.dump, sys.executable, str(STANDIN / "as_root.py"), "selftest", *arguments]
+        return subprocess.run(words, capture_output=True, text=True, cwd=self.folder, env=environment, timeout=240)
+
+
+@contextmanager
+def held(name: str, folder: Path) -> Iterator[None]:
+    """Hold a lock as another process."""
+    code = f"from ptttool.files.locks import hold\nwith hold({name!r}, purpose='x', subject='x'):\n    print(1, flush=True); input()"
+    environment = {**os.environ, "PTTTOOL_RUNTIME_DIR": str(folder)}
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    (tmp_path / "dump").mkdir()
+    return Machine(tmp_path, machines.umockdev(NEW, tmp_path / "dump"))
+
+
+def body_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(done.stdout)
+    assert "Traceback" not in done.stderr
+    return body
+
+
+def verdicts(body: dict[str, Any]) -> dict[str, str]:
+    return {one["name"]: one["verdict"] for one in body["judged"]}
+
+
+def test_all_of_it(machine: Machine) -> None:
+    archive = machine.folder / "selftest.tar.gz"
+    done = machine.run("--json", "-o", str(archive), "--anonymize", "--tune", wrong="so")
+    body = body_of(done)
+    assert done.returncode == 0
+    assert [one["name"] for one in body["recordings"]] == sorted(one.name for one in TRIALS)
+    assert all(one["reads"] == 4096 for one in body["recordings"])
+    by_verdict = {verdict: {name for name, each in verdicts(body).items() if each == verdict} for verdict in ("confirmed", "refuted")}
+    assert by_verdict["refuted"] == set()
+    # A2 needs reads that are quicker than 11 bits turn round: a machine that is busy has too few.
+    assert {"A1", "A3", "A4", "A5", "A7", "A8", "A9", "A11", "A14", "A17", "A18", "A19"} == by_verdict["confirmed"] - {"A2"}
+    assert body["clocks"]["8dw"]["low_ns"] <= 4.0007 <= body["clocks"]["8dw"]["high_ns"]
+    kept = read_json(json.loads(Path(body["kept"]).read_text(encoding="utf-8")), MeasuredMachines)
+    assert kept.entries[0].clocks["8dw"].tick_ns == body["clocks"]["8dw"]["tick_ns"]
+    assert kept.entries[0].in_order is True
+    assert archive.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(archive) as tar:
+        result = tar.extractfile("machine/selftest/result.json")
+        assert result is not None
+        assert json.load(result)["archive"] == str(archive)
+        assert {f"machine/selftest/{one.name}.data" for one in TRIALS} <= set(tar.getnames())
+        tar.extractall(machine.folder / "unpacked", filter="data")
+    data = machine.folder / "unpacked" / "machine" / "selftest" / "8dw-out-np.data"
+    assert b"secret-host" not in data.read_bytes()
+    with ptttool.open(data) as recording:
+        assert recording.to_polars(["kind"])["kind"].unique().to_list() == ["CfgRd0"]
+    # The archive is judged elsewhere as it was here.
+    again = judge_recordings(data.parent)
+    by_name = verdicts(body)
+    assert {one.name for one in again.judged if one.verdict.value != by_name[one.name]} == {"A17", "A18", "A19"}
+
+
+def test_what_is_refuted_ends_with_1(machine: Machine) -> None:
+    done = machine.run("nvme0", wrong="order")
+    assert done.returncode == 1
+    assert "refuted" in {line.split()[2] for line in done.stdout.splitlines() if line.startswith("A3 ")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "status"),
+    [
+        (["--load", "write"], {}, 2),
+        (["--anonymize"], {}, 2),
+        (["--from", "x", "--tune"], {}, 2),
+        (["--from", "nothing-here"], {}, 6),
+        (["no-such-device"], {}, 3),
+        ([], {"STANDIN_RIGHTS": "user"}, 4),
+    ],
+)
+def test_what_it_refuses(machine: Machine, arguments: list[str], more: dict[str, str], status: int) -> None:
+    done = machine.run(*arguments, "--json", **more)
+    assert done.returncode == status
+    error = json.loads(done.stdout)["error"]
+    assert error["exit_code"] == status
+    assert "Traceback" not in done.stderr
+    assert not (machine.folder / "state" / "machine.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "case", "status", "code"),
+    [([], "disk-full", 6, "disk-full"), ([], "killed", 5, "perf-killed"), (["--load", "read"], "good", 4, "disk-unreadable")],
+)
+def test_what_was_recorded_is_judged(machine: Machine, arguments: list[str], case: str, status: int, code: str) -> None:
+    done = machine.run(*arguments, "--json", case=case)
+    body = body_of(done)
+    assert done.returncode == status
+    assert code in [one["code"] for one in body["diagnostics"]]
+    assert len(body["recordings"]) == (len(TRIALS) + 1 if case == "good" else 0)
+    assert verdicts(body)["A1"] == ("confirmed" if case == "good" else "not tested")
+
+
+def test_a_device_that_is_held(machine: Machine) -> None:
+    with held("device-hisi_ptt0_0", machine.folder / "locks"):
+        done = machine.run("0_0", "--json")
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (75, "locked")
+
+
+def test_a_function_that_goes_away(machine: Machine) -> None:
+    path = machine.folder / "dump" / "kunpeng-6.12.umockdev"
+    text = path.read_text(encoding="utf-8")
+    begin = text.index("P: /devices/platform/4010000000.pcie/pci0000:00/0000:00:10.0/0000:01:00.0\n")
+    end = text.index("\n\n", begin)
+    lines = [line for line in text[begin:end].split("\n") if not line.startswith("H: config=")]
+    path.write_text(text[:begin] + "\n".join(lines) + text[end:], encoding="utf-8")
+    done = machine.run("0000:01:00.0", "--json")
+    body = body_of(done)
+    assert done.returncode == 3
+    assert [one["code"] for one in body["diagnostics"]] == ["reads-ended"]
+    assert [one["reads"] for one in body["recordings"]] == [0]
+    assert set(verdicts(body).values()) <= {"not tested", "confirmed"}
+
+
+def test_from_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    anchors = REPOSITORY / "fixtures" / "anchors"
+    for name in ("anchors-8dw-dir1.data", "anchors-8dw-dir1.reads.json", "anchors-8dw-dir3.data"):
+        shutil.copy(anchors / name, tmp_path / name)
+    assert main(["selftest", "--from", str(tmp_path), "--json"]) == 0
+    assert verdicts(json.loads(capsys.readouterr().out))["A1"] == "confirmed"
+    (tmp_path / "anchors-8dw-dir3.data").write_bytes(b"PERFILE2")
+    assert main(["calibrate", "--from", str(tmp_path), "--json"]) == 6
+    body = json.loads(capsys.readouterr().out)
+    assert verdicts(body)["A1"] == "confirmed"
+    assert body["diagnostics"][0]["where"].endswith("anchors-8dw-dir3.data")
+    for damage in ("", "[]", "{}", '{"bdf": "0000:01:00.0"}', "[" * 100_000):
+        (tmp_path / "anchors-8dw-dir1.reads.json").write_text(damage, encoding="utf-8")
+        assert main(["selftest", "--from", str(tmp_path), "--json"]) == 6
+        assert json.loads(capsys.readouterr().out)["error"]["code"] == "readings-damaged"
+
+
+def test_times_that_run_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    anchors = REPOSITORY / "fixtures" / "anchors"
+    shutil.copy(anchors / "anchors-8dw-dir1.data", tmp_path)
+    body = json.loads((anchors / "anchors-8dw-dir1.reads.json").read_text(encoding="utf-8"))
+    body["reads"][3][3] = body["reads"][3][2] - 1
+    (tmp_path / "anchors-8dw-dir1.reads.json").write_text(json.dumps(body), encoding="utf-8")
+    assert main(["selftest", "--from", str(tmp_path), "--json"]) == 6
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "readings-damaged"
