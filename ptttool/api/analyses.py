@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ptttool.api.lists import listed
+from ptttool.api import listed
 from ptttool.api.reading import Reading
 from ptttool.api.recording import request_of
 from ptttool.pipeline.analyzing.ask import Ask

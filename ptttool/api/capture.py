@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ptttool.api.lists import command_words, listed
+from ptttool.api import command_words, listed
 from ptttool.api.machine import find_device
 from ptttool.capture.checks.host import online_cpus
 from ptttool.capture.device.lock import hold_device

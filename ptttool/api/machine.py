@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
-from ptttool.api.lists import listed
+from ptttool.api import listed
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.doctor.examine import Examination, examine
 from ptttool.machine.details.read import with_details

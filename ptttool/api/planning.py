@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ptttool.api import listed
 from ptttool.api.capture import choose_event, plan_recording, record
-from ptttool.api.lists import listed
 from ptttool.capture.event.choose import ChosenEvent, EventOptions
 from ptttool.capture.keep import Recorded
 from ptttool.capture.series.record import plan_series, record_series

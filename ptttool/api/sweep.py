@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
+from ptttool.api import command_words, listed
 from ptttool.api.analyses import analyze
 from ptttool.api.capture import record
-from ptttool.api.lists import command_words, listed
 from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, to_json

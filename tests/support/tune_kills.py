@@ -17,7 +17,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import ptttool.cli.commands.tune  # the import is done once, not in each child
-import ptttool.cli.views.tune
+import ptttool.cli.views.tune.attributes
 import ptttool.tune.documents
 import ptttool.tune.repair.recovery  # noqa: F401
 from ptttool.cli.main import main

@@ -81,7 +81,7 @@ def collect(
 
 
 def _print_contents(collection: Collection, *, every: bool) -> None:
-    from ptttool.cli.views.tune import print_table
+    from ptttool.cli.views.tune.attributes import print_table
 
     print_table(("Part", "Files", "Bytes"), [(part.name, f"{part.files:,}", f"{part.bytes:,}") for part in collection.parts])
     if every:

@@ -297,7 +297,7 @@ def test_a_hostile_command_in_the_journal_is_cleaned(source: Driver, capsys: pyt
 
 
 def test_every_end_is_explained() -> None:
-    from ptttool.cli.views.tune_history import ENDS
+    from ptttool.cli.views.tune.history import ENDS
 
     assert set(ENDS) == set(Outcome)
     assert set(history_module.EFFECTIVE) <= set(Outcome)

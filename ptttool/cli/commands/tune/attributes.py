@@ -35,7 +35,7 @@ def show(
 
     Only root can read values. Without them the rest is shown, and the exit code is 4.
     """
-    from ptttool.cli.views.tune import print_readings
+    from ptttool.cli.views.tune.attributes import print_readings
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.tune.values import read_attributes
@@ -136,7 +136,7 @@ def set_(
     A tune attribute acts on all root ports of its PCIe core. Nothing set here outlives a reboot or a reload of the
     driver; "tune export" makes a profile permanent.
     """
-    from ptttool.cli.views.tune import note_result, print_changes, print_ports
+    from ptttool.cli.views.tune.attributes import note_result, print_changes, print_ports
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
     from ptttool.tune.driver import plan_values

@@ -125,7 +125,7 @@ def _profile(name: str | None, source: Source) -> Profile:
 
 
 def _install(profile_export: Export, root: Path, *, yes: bool, json: bool) -> None:
-    from ptttool.cli.views.tune_export import print_plan
+    from ptttool.cli.views.tune.export import print_plan
     from ptttool.tune.persist.install import install, installing, plan_install
 
     with installing(root):
@@ -148,7 +148,7 @@ def _install(profile_export: Export, root: Path, *, yes: bool, json: bool) -> No
 
 
 def _uninstall(target: str, root: Path, *, yes: bool, json: bool) -> None:
-    from ptttool.cli.views.tune_export import print_removal
+    from ptttool.cli.views.tune.export import print_removal
     from ptttool.tune.persist.install import installing, plan_uninstall, uninstall
 
     with installing(root):

@@ -27,7 +27,7 @@ def history(
 
     The journal is in /var/lib/ptttool and has the last 500 changes. Changes of other programs are not in it.
     """
-    from ptttool.cli.views.tune_history import print_history
+    from ptttool.cli.views.tune.history import print_history
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source
     from ptttool.tune.journal.history import read_history
@@ -66,7 +66,7 @@ def undo(
     The changes are those of "tune history" since the machine was started. Undoing is a change of its own, all or nothing. To undo once
     more goes further back. If somebody else has set one of the tune attributes since, nothing is written.
     """
-    from ptttool.cli.views.tune import note_target, print_changes
+    from ptttool.cli.views.tune.attributes import note_target, print_changes
     from ptttool.machine.discovery import open_source
     from ptttool.tune.repair.undo import undo as undo_changes
 
@@ -77,7 +77,7 @@ def undo(
     if json:
         print_json(done)
     else:
-        from ptttool.cli.views.tune_history import note_undone
+        from ptttool.cli.views.tune.history import note_undone
 
         print_changes(done.changes, dry_run=dry_run)
         note_undone(done.undone, dry_run=dry_run)

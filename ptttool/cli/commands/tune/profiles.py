@@ -83,7 +83,7 @@ def apply(
 
     One process at a time changes the tune attributes of a machine, and each change is in a journal: see "tune set".
     """
-    from ptttool.cli.views.tune import note_result, print_applied
+    from ptttool.cli.views.tune.attributes import note_result, print_applied
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_devices
     from ptttool.tune.profiles.match import plan_profile
@@ -133,7 +133,7 @@ def diff(
     Of two profiles, an attribute that only one of them names is a difference. Values for every device ("*") stand for the devices of the
     machine, if it has any.
     """
-    from ptttool.cli.views.tune import note_left_alone, print_rows
+    from ptttool.cli.views.tune.attributes import note_left_alone, print_rows
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import list_devices, open_source, require_devices
     from ptttool.tune.profiles.match import diff_profile, diff_profiles
@@ -179,6 +179,6 @@ def profiles(
     elif name is not None:
         sys.stdout.write(built_in_text(name))
     else:
-        from ptttool.cli.views.tune_history import print_profiles
+        from ptttool.cli.views.tune.history import print_profiles
 
         print_profiles([built_in_profile(one) for one in built_in_names()])

@@ -39,7 +39,7 @@ def recover(
     Exit code 0: nothing is half done, or not any more. 1: something is. After a reboot nothing is half done: the hardware has its
     power-on values.
     """
-    from ptttool.cli.views.tune_history import print_recovery
+    from ptttool.cli.views.tune.history import print_recovery
     from ptttool.machine.discovery import open_source
     from ptttool.tune.repair.recovery import RecoverAction, recover
 

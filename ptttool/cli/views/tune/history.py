@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from ptttool.cli.terminal.talk import note, print_diagnostics, print_labelled, print_line, print_wrapped, warn
-from ptttool.cli.views.tune import print_changes, print_table, value_text
+from ptttool.cli.views.tune.attributes import print_changes, print_table, value_text
 from ptttool.tune.journal.history import NO_JOURNAL, REHEARSAL, History
 from ptttool.tune.journal.records import ChangeRecord, Outcome, Step
 from ptttool.tune.journal.unfinished import HALF_DONE, ValueState, describe

@@ -1,0 +1,1 @@
+"""Show tune attributes: values and changes, what a profile becomes, and what was changed before."""
