@@ -16,6 +16,7 @@ from ptttool.registry import Registry
 
 if TYPE_CHECKING:
     from ptttool.analyses.time.kept import TickFloor
+    from ptttool.capture.perf.counters import LinkCounters
     from ptttool.diagnostics import Diagnostic
     from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Contents
@@ -42,6 +43,8 @@ class AnalysisContext:
         CPUs that were online when the recording began and offline when it ended, where a sidecar says so.
     tick_floor : TickFloor or None
         How long a tick of the Time field is at least, where one of the analyses that run together knows it.
+    counters : LinkCounters or None
+        What counters beside the trace counted; None where none did, and where not all rows are seen.
     """
 
     path: str
@@ -50,6 +53,7 @@ class AnalysisContext:
     diagnostics: Sequence[Diagnostic] = field(default_factory=tuple)
     went_offline: Sequence[int] = ()
     tick_floor: TickFloor | None = None
+    counters: LinkCounters | None = None
 
 
 class Analysis(ABC, Generic[R]):

@@ -287,6 +287,7 @@ def plan_recording(
     aux_size: int = DEFAULT_AUX_SIZE,
     keep_command: bool = False,
     force: bool = False,
+    counters: bool = True,
 ) -> Plan:
     """Plan a recording without starting it. The plan's ``perf_command`` is the command that ``record`` runs.
 
@@ -309,6 +310,8 @@ def plan_recording(
         can hold passwords.
     force : bool
         Record though the file exists: it is kept as ``.old``, and replaces one of that name.
+    counters : bool
+        Count beside the trace, where the kernel has the ``hisi_pcie`` PMU.
 
     Raises
     ------
@@ -329,7 +332,7 @@ def plan_recording(
     if device is not None:
         source = device.source
         cpu = choose_cpu(device, cpu, online_cpus(source) if source is not None and source.live else None)
-    return Plan(chosen, cpu or 0, aux_size, Path(output), duration, command_words(command), keep_command, force)
+    return Plan(chosen, cpu or 0, aux_size, Path(output), duration, command_words(command), keep_command, force, counters)
 
 
 def record(

@@ -18,8 +18,8 @@ from ptttool.analyses.shown import Names
 from ptttool.analyses.traffic import TrafficRow
 from ptttool.api.capture import record
 from ptttool.api.recording import Ask, Recording, Request
-from ptttool.capture.counters import Counted, counting, find_counters
 from ptttool.capture.keep import Recorded
+from ptttool.capture.perf.counters import LinkCounters, counting, find_counters
 from ptttool.capture.perf.tool import find_perf
 from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
@@ -87,24 +87,6 @@ class ErrorCount(Struct, frozen=True):
 
     kind: str
     count: int
-
-
-class LinkCounters(Struct, frozen=True):
-    """Counters of the ``hisi_pcie`` PMU over a whole interval; they lose nothing.
-
-    Parameters
-    ----------
-    pmu : str
-        The PMU.
-    seconds : float
-        The interval that was asked for.
-    counted : tuple of Counted
-        Its counters, in the PMU's own units, each with the seconds that it counted.
-    """
-
-    pmu: str
-    seconds: float
-    counted: tuple[Counted, ...]
 
 
 @document("top")
@@ -305,7 +287,7 @@ def samples(plan: Plan, sampling: Sampling, *, stop: Event | None = None, hold: 
             counters = find_counters(source, plan.device, request.root_ports, request.requester, find_perf())
     with scratch_folder() as folder:
         output = folder / "perf.data"
-        window = structs.replace(plan, output=output, seconds=sampling.window, command=())
+        window = structs.replace(plan, output=output, seconds=sampling.window, command=(), counters=False)
         number = 0
         before: float | None = None
         last: Sample | None = None
@@ -322,7 +304,7 @@ def samples(plan: Plan, sampling: Sampling, *, stop: Event | None = None, hold: 
                 for path in folder.iterdir():
                     path.unlink()
                 if counters is not None and finish is not None:
-                    sample = structs.replace(sample, counters=LinkCounters(counters.pmu, sampling.interval, finish()))
+                    sample = structs.replace(sample, counters=LinkCounters(counters.pmu, sampling.interval, finish(), counters.filter))
             number, before, last = number + 1, began, sample
             yield sample
             if recorded.stopped_by is not None:

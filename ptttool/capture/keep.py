@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ptttool.capture.names import sidecar_path
+from ptttool.capture.perf.counters import LinkCounters
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar, TracedCommand, part_of, save
 from ptttool.capture.unfinished.file import UnfinishedFile
@@ -63,11 +64,14 @@ class Recorded(Struct, frozen=True, kw_only=True):
         All that perf wrote to standard error.
     went_offline : tuple of int
         CPUs that were online when recording began and offline when it ended.
+    counters : LinkCounters or None
+        What counters beside the trace counted; no key where none did.
     diagnostics : tuple of Diagnostic
         What was reported while recording.
     """
 
     json_hides: ClassVar = ("perf_stderr", "went_offline", "diagnostics")
+    json_omits_none: ClassVar = ("counters",)
 
     path: Path = field(name="recording")
     old: Path | None = None
@@ -80,6 +84,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     replay_of: str | None = None
     perf_stderr: str = ""
     went_offline: tuple[int, ...] = ()
+    counters: LinkCounters | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def _repr_html_(self) -> str:

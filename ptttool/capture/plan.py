@@ -42,6 +42,8 @@ class Plan(Struct, frozen=True):
         Keep the arguments of the command in the sidecar. They can hold passwords.
     force : bool
         Record though the file exists: it is kept as ``.old``, and replaces one of that name.
+    counters : bool
+        Count beside the trace, where the kernel has the ``hisi_pcie`` PMU.
     """
 
     chosen: ChosenEvent
@@ -52,6 +54,7 @@ class Plan(Struct, frozen=True):
     command: tuple[str, ...] = ()
     keep_command: bool = False
     force: bool = False
+    counters: bool = True
 
     def __post_init__(self) -> None:
         if self.chosen.device is None or self.chosen.machine is None:

@@ -6,6 +6,7 @@ import platform
 import shlex
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -15,6 +16,8 @@ from ptttool.capture.checks.contract import require
 from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, tracers_now
 from ptttool.capture.documents import PlanBody
 from ptttool.capture.keep import Log, Recorded, Report, settle, traced_part
+from ptttool.capture.perf.counters import CounterPlan, LinkCounters, counters_of_trace
+from ptttool.capture.perf.counting import Counting
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
 from ptttool.capture.perf.recorder import ANSWER, Outcome, Recorder, RecordingProgress, signals_held
 from ptttool.capture.perf.switch import NOT_KNOWN, Switch
@@ -78,28 +81,52 @@ def record(
             save(file.path, content, name=plan.output.name, finished=False, file=file.through_proc)
         # A terminal that is closed sends its signal more than once: none comes between perf's end and the recording's name.
         with signals_held():
-            outcome = _run(plan, file, progress, command_stdout)
+            outcome, counters = _run(plan, file, _counters(plan, source, host), log, progress, command_stdout)
             if not outcome.complete or outcome.unanswered:
                 raise _failure(plan, content, source, host, outcome, file, log)
             if (ending := _ended_by_others(plan, outcome)) is not None:
                 log.add(ending)
-            return _keep(plan, content, outcome, file, log, source, host)
+            return _keep(plan, content, outcome, file, log, source, host, counters)
 
 
-def _run(plan: Plan, file: UnfinishedFile, progress: Callable[[RecordingProgress], None] | None, command_stdout: int | None) -> Outcome:
-    def run(*, confirms: bool) -> Outcome:
-        with Switch(confirms=confirms) as switch:
+def _counters(plan: Plan, source: Source, host: Host) -> CounterPlan | None:
+    """Return what counts beside the trace; None where nothing can."""
+    if not plan.counters or not isinstance(host.perf, PerfTool):
+        return None
+    asked, flow = plan.chosen.request, plan.chosen.built.flow
+    return counters_of_trace(source, plan.device, flow, asked.root_ports, asked.requester, host.perf)
+
+
+def _run(
+    plan: Plan,
+    file: UnfinishedFile,
+    counters: CounterPlan | None,
+    log: Log,
+    progress: Callable[[RecordingProgress], None] | None,
+    command_stdout: int | None,
+) -> tuple[Outcome, LinkCounters | None]:
+    def run(*, confirms: bool) -> tuple[Outcome, LinkCounters | None]:
+        with (
+            nullcontext() if counters is None or not confirms else Counting(counters) as counting,
+            Switch(confirms=confirms, counting=counting) as switch,
+        ):
             words = plan.perf_command_to(file.through_proc, switch.words, switch.options)
             recorder = Recorder(words, file.through_proc, switch, seconds=plan.seconds, command=plan.command, command_stdout=command_stdout)
-            return recorder.run(progress)
+            outcome = recorder.run(progress)
+            counted, problem = None, None
+            if counting is not None and outcome.begun:
+                counted, problem = counting.ended(switch.counting_from, switch.counting_to)
+        if problem is not None:
+            log.add(problem)
+        return outcome, counted
 
     try:
-        outcome = run(confirms=True)
+        outcome, counted = run(confirms=True)
         if outcome.exit_status == NOT_KNOWN and _NO_SWITCH in outcome.stderr:
             if outcome.stopped_by is not None:
-                return replace(outcome, stderr="")  # what this perf does not know is not why it ended
-            outcome = run(confirms=False)
-        return outcome
+                return replace(outcome, stderr=""), None  # what this perf does not know is not why it ended
+            outcome, counted = run(confirms=False)
+        return outcome, counted
     except BaseException as error:
         if _held(plan, file).holds_none:
             file.remove()
@@ -125,7 +152,16 @@ def _known_before(plan: Plan, host: Host, clock: KeptClock | None) -> Sidecar:
     )
 
 
-def _keep(plan: Plan, content: Sidecar, outcome: Outcome, file: UnfinishedFile, log: Log, source: Source, host: Host) -> Recorded:
+def _keep(
+    plan: Plan,
+    content: Sidecar,
+    outcome: Outcome,
+    file: UnfinishedFile,
+    log: Log,
+    source: Source,
+    host: Host,
+    counters: LinkCounters | None = None,
+) -> Recorded:
     traced = _traced(plan, outcome)
     # None where sysfs does not say which CPUs are online.
     online = None if host.online is None else online_cpus(source)
@@ -138,6 +174,7 @@ def _keep(plan: Plan, content: Sidecar, outcome: Outcome, file: UnfinishedFile, 
         ended=None if lasted is None else outcome.ended.isoformat(timespec="milliseconds"),
         seconds=outcome.traced,
         went_offline=went_offline,
+        counters=counters,
     )
     old, sidecar = settle(plan, file, content, log)
     return Recorded(
@@ -151,6 +188,7 @@ def _keep(plan: Plan, content: Sidecar, outcome: Outcome, file: UnfinishedFile, 
         traced=traced,
         perf_stderr=_with_wanted_name(outcome, file),
         went_offline=went_offline,
+        counters=counters,
         diagnostics=tuple(log.diagnostics),
     )
 

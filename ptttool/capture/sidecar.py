@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from ptttool.budget import CODE as OVER_BUDGET
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
 from ptttool.capture.names import sidecar_names, sidecar_path
+from ptttool.capture.perf.counters import LinkCounters
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, read_json, to_json
 from ptttool.errors import InputError, PtttoolError
@@ -36,7 +37,7 @@ _SHORTEST, _LONGEST = 1e-6, 1e9
 
 
 # Keys that came to this version later.
-_LATER = {"replay_of", "went_offline", "seconds", "clock"}
+_LATER = {"replay_of", "went_offline", "seconds", "clock", "counters"}
 
 
 class TracedCommand(Struct, frozen=True):
@@ -115,6 +116,8 @@ class Sidecar(Struct, frozen=True, kw_only=True):
     clock : KeptClock or None
         How its Time field is read, and how long a tick is, as measured on this machine; null where that was not measured, and in sidecars
         of older versions.
+    counters : LinkCounters or None
+        What counters beside the trace counted; null where none did, and in sidecars of older versions.
     """
 
     json_types: ClassVar = {"machine": dict[str, object]}
@@ -133,6 +136,7 @@ class Sidecar(Struct, frozen=True, kw_only=True):
     went_offline: tuple[int, ...] = ()
     seconds: float | None = None
     clock: KeptClock | None = None
+    counters: LinkCounters | None = None
 
     @property
     def device(self) -> PttDevice | None:
@@ -293,6 +297,8 @@ def _checked(path: str, recording: str, body: Mapping[str, Any]) -> tuple[Sideca
         return None, _unusable(path, "damaged", f"is damaged: a trace of {sidecar.seconds:g} s", at="$.seconds")
     if sidecar.clock is not None and not sidecar.clock.is_sound:
         return None, _unusable(path, "damaged", "is damaged: no clock can be so", at="$.clock")
+    if sidecar.counters is not None and not sidecar.counters.is_possible:
+        return None, _unusable(path, "damaged", "is damaged: counters that cannot be", at="$.counters")
     if other:
         return None, _unusable(path, "other-recording", "belongs to another recording")
     return sidecar, None

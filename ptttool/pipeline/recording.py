@@ -28,6 +28,7 @@ from ptttool.table.schema import Schema
 from ptttool.wording import clean
 
 if TYPE_CHECKING:
+    from ptttool.capture.perf.counters import LinkCounters
     from ptttool.capture.sidecar import Sidecar
     from ptttool.decoders.decoded import Decoded, Findings
     from ptttool.decoders.parameters import Given
@@ -338,6 +339,11 @@ class OpenRecording:
     def went_offline(self) -> tuple[int, ...]:
         """CPUs that were online when recording began and offline when it ended, as far as the file beside the recording says it."""
         return () if self.sidecar is None else self.sidecar.went_offline
+
+    @property
+    def counters(self) -> LinkCounters | None:
+        """What counters beside the trace counted, as far as the file beside the recording says it."""
+        return None if self.sidecar is None else self.sidecar.counters
 
     @property
     def lacks_buses(self) -> bool:

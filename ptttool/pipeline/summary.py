@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ptttool.analyses.elements import ElementSummary
 from ptttool.analyses.loss.analysis import Loss
+from ptttool.analyses.loss.counted import CountedTlps
 from ptttool.analyses.summary import FlowSums, RequesterSums, Summary, Sums, TimeRange, TlpSummary
 from ptttool.analyses.tally import Tally
 from ptttool.capture.event.decode import Explanation
@@ -134,12 +135,14 @@ class RecordingSummary(Struct, frozen=True, kw_only=True):
         Signs that trace data are missing, the worst first.
     problems : tuple of Diagnostic
         What is damaged in the file.
+    counted : tuple of CountedTlps
+        What counters beside the trace counted, and how many of it are in the recording; no key where none did.
     error : ErrorBody
         Why the command failed.
     """
 
     json_name: ClassVar = "Info"
-    json_omits_none: ClassVar = ("error",)
+    json_omits_none: ClassVar = ("counted", "error")
 
     path: str
     protocol: str
@@ -171,6 +174,7 @@ class RecordingSummary(Struct, frozen=True, kw_only=True):
     diagnostics: tuple[Diagnostic, ...]
     signs_of_loss: tuple[Diagnostic, ...]
     problems: tuple[Diagnostic, ...]
+    counted: tuple[CountedTlps, ...] | None = None
     error: ErrorBody | None = None
 
     @property
@@ -217,7 +221,7 @@ def summarize(
         diagnostics.append(Diagnostic(Severity.WARNING, error.code, error.message, error.hint, recording.path))
         for _ in recording.source().chunks():  # for the contents
             pass
-    signs = answer.result(Loss(tally)).signs
+    loss = answer.result(Loss(tally))
     # From here on the contents are complete.
     contents, attribute, findings = recording.contents, recording.attribute, recording.findings
     features = contents.features
@@ -246,8 +250,9 @@ def summarize(
         elements=summary if isinstance(summary, ElementSummary) else None,
         findings=findings.counts() if isinstance(findings, Findings) else None,
         diagnostics=(*diagnostics, *findings.diagnostics()),
-        signs_of_loss=tuple(signs),
+        signs_of_loss=tuple(loss.signs),
         problems=tuple(contents.problems),
+        counted=tuple(loss.counted) or None,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from ptttool.capture.counters import events_of, filter_of
+from ptttool.capture.perf.counters import events_of, filter_of
 from ptttool.machine.model import PttDevice
 from ptttool.pci import PciAddress
 

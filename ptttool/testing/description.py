@@ -155,6 +155,19 @@ class FakePort(FakeFunction):
         return port
 
 
+COUNTER_FORMAT = {
+    "event": "config:0-16",
+    "thr_len": "config1:0-3",
+    "thr_mode": "config1:4",
+    "trig_len": "config1:5-8",
+    "trig_mode": "config1:9",
+    "len_mode": "config1:10-11",
+    "port": "config2:0-15",
+    "bdf": "config2:16-31",
+}
+"""The terms of the events of the ``hisi_pcie`` PMU and their bits."""
+
+
 class FakePtt(FakeFunction):
     """One PTT device: a function in the root complex, and the PMU that the driver makes of it.
 
@@ -286,6 +299,7 @@ class MachineDescription:
         self.writes: list[str] = []
         self.ptts: dict[str, FakePtt] = {}
         self.functions: list[FakeFunction] = []
+        self.pmu_files: dict[str, dict[str, str]] = {}
         self.pmus: dict[str, tuple[int, str]] = {
             name: (number, name) for name, number in (("breakpoint", 5), ("software", 1), ("tracepoint", 2))
         }
@@ -343,9 +357,30 @@ class MachineDescription:
         self.functions.append(function)
         return function
 
-    def add_pmu(self, name: str, number: int, folder: str | None = None) -> None:
-        """Add a PMU that is not a PTT device: its name, its number, its folder below /sys/devices."""
+    def add_pmu(self, name: str, number: int, folder: str | None = None, files: Mapping[str, str] | None = None) -> None:
+        """Add a PMU that is not a PTT device: its name, its number, its folder below /sys/devices, its files and their text."""
         self.pmus[name] = (number, folder or name)
+        self.pmu_files[name] = dict(files or {})
+
+    def add_counters(self, name: str, *, events: Mapping[str, int] | None = None) -> str:
+        """Add the ``hisi_pcie`` PMU that counts the TLPs of a PTT device's core, and return its name.
+
+        Parameters
+        ----------
+        name
+            The PTT device: ``hisi_ptt0_2`` is that of ``hisi_pcie0_core2``.
+        events
+            Its events and their codes; by default those of the kernel's driver.
+        """
+        ptt = self[name]
+        sicl, core = name.removeprefix("hisi_ptt").split("_")
+        pmu = f"hisi_pcie{sicl}_core{core}"
+        codes = self.kernel.counter_events if events is None else events
+        number = max(number for number, _ in [*self.pmus.values(), *((each.pmu_type, "") for each in self.ptts.values())]) + 1
+        files = {f"events/{event}": f"config=0x{code:x}" for event, code in codes.items()}
+        files |= {f"format/{term}": bits for term, bits in COUNTER_FORMAT.items()}
+        self.add_pmu(pmu, number, files={**files, "cpumask": str(self.online(ptt.numa_node)[0]), "identifier": "0x30", "bus": "0x00"})
+        return pmu
 
     def remove(self, address: str) -> None:
         """Take away a function and all behind it, as hot-plug does. Raises KeyError for an unknown address."""

@@ -42,6 +42,23 @@ class Kernel:
         return self.version >= (6, 10)
 
     @property
+    def counter_events(self) -> dict[str, int]:
+        """The events of the ``hisi_pcie`` PMU and their codes, as ``hisi_pcie_pmu.c`` has them.
+
+        Before 6.2, what it called reads were completions of the other direction; bandwidth of writes and completions came with 6.9.
+        """
+        reads = {"rx_mrd": 0x0804, "tx_mrd": 0x0405} if self.version >= (6, 2) else {"rx_mrd": 0x1005, "tx_mrd": 0x2004}
+        later = {"rx_mwr": 0x0104, "rx_cpl": 0x2004, "tx_mwr": 0x0105, "tx_cpl": 0x1005} if self.version >= (6, 9) else {}
+        pairs = [("latency", "cnt", {"rx_mwr": 0x0010, "rx_mrd": 0x0210, "tx_mrd": 0x0011}), ("flux", "time", reads | later)]
+        # The second of a pair is the other half of the same counter.
+        return {
+            f"{of}_{name}": code | half
+            for first, second, codes in pairs
+            for of, code in codes.items()
+            for name, half in ((first, 0), (second, 0x10000))
+        }
+
+    @property
     def first_pmu_type(self) -> int:
         """The first number that the kernel gives to a PMU that asks for any."""
         return 8 if self.has_pmu_below_function else 6

@@ -85,6 +85,8 @@ def render(machine: MachineDescription) -> Tree:
         _put_pmu(tree, path, name)
         if folder != name:
             tree.put(f"{path}/cpus", format_cpus(machine.cpus))
+        for file, text in machine.pmu_files.get(name, {}).items():
+            tree.put(f"{path}/{file}", text)
     free = _free_buses(machine)
     for function in machine.functions:
         _put_function(tree, machine, function, machine.bus_folder(function.address), free)

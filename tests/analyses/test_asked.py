@@ -242,7 +242,7 @@ def test_only_needed_columns_are_decoded(tmp_path: Path) -> None:
         path.write_bytes(build_perfdata([(0, 0, words_8dw(100))], config=number))
         with OpenRecording(Request(str(path))) as recording:
             assert further("summary", recording) == columns
-            assert further("loss", recording) == ("kind", "requester", *columns)
+            assert further("loss", recording) == ("kind", "requester", "own_direction", *columns)
 
 
 def further(name: str, recording: OpenRecording) -> Sequence[str]:

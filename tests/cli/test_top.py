@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from ptttool.api.live import Sample, SampleRow, Sampling
-from ptttool.capture.counters import CounterPlan, find_counters, parse_perf_stat
+from ptttool.capture.perf.counters import CounterPlan, find_counters, parse_perf_stat
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.cli.main import main
 from ptttool.cli.views.top.columns import COLUMNS, COUNTED, NAME, REQUESTER, TLPS, amount, columns_of, fitting, ordered, summary, texts

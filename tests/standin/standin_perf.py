@@ -109,6 +109,8 @@ def main(arguments: list[str]) -> int:
 
 def count(arguments: list[str]) -> int:
     """``perf stat -a -x ';' -e EVENT... -- COMMAND``: the n-th event counts 1000 n; one whose name ends in flux is not counted."""
+    if "--control" in arguments:
+        return count_until_told(arguments)
     if arguments[:3] != ["-a", "-x", ";"]:
         sys.exit("the stand-in expects -a -x ';'")
     at = arguments.index("--")
@@ -118,6 +120,62 @@ def count(arguments: list[str]) -> int:
         value = "<not counted>" if "flux" in event else str(1000 * number)
         sys.stderr.write(f"{value};;{event};1000000;100.00;;\n")
     return status
+
+
+def count_until_told(arguments: list[str]) -> int:
+    """``perf stat --control``: it counts the memory reads and writes of the recording that the stand-in records, while it is on.
+
+    ``STANDIN_MORE``: so many more of each. ``STANDIN_STAT``: ``busy`` (nothing is counted), ``mute`` (no answer), ``killed`` (while it
+    is on), ``refused`` (not permitted), ``old`` (no such option).
+    """
+    case = os.environ.get("STANDIN_STAT", "")
+    if case == "old":
+        sys.stderr.write("  Error: unknown option `control'\n\n Usage: perf stat [<options>] [<command>]\n")
+        return 129
+    if case == "refused":
+        sys.stderr.write("Error:\nAccess to performance monitoring and observability operations is limited.\n")
+        return 255
+    expected = ["-a", "-x", ";", "--no-scale", "--delay=-1", "--control", "--log-fd", "-e"]
+    words = iter(arguments)
+    options = [(word, next(words) if word in ("-x", "--control", "--log-fd", "-e") else "") for word in words]
+    if {name for name, _ in options} != {*expected} - {";"} | {"-e"}:
+        sys.exit(f"the stand-in expects {expected}, not {arguments}")
+    values = dict(options)
+    control, answers = (int(one) for one in values["--control"].removeprefix("fd:").split(","))
+    stopped: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: stopped.append(number))
+    was_on = False
+    while not stopped:
+        if control < 0 or not select.select([control], [], [], 0.05)[0]:
+            time.sleep(0.05 if control < 0 else 0)
+            continue
+        told = os.read(control, 100)
+        control = control if told else -1
+        if told and case != "mute":
+            was_on = was_on or told == b"enable\n"
+            if was_on and case == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            os.write(answers, b"ack\n\0")
+    held = counts_of(recording(SOME_TLPS))
+    events = re.findall(r"hisi_pcie\d+_core\d+/(\w+),[^/]*/", ";".join(value for name, value in options if name == "-e"))
+    for event in events if was_on else []:
+        number = held.get(event, 7) + int(os.environ.get("STANDIN_MORE", "0"))
+        value = "<not counted>" if case == "busy" else str(number)
+        os.write(int(values["--log-fd"]), f"{value};;hisi_pcie0_core0/{event},port=0x1/;1000000;100.00;;\n".encode())
+    return leave(-signal.SIGINT)
+
+
+def counts_of(data: bytes) -> dict[str, int]:
+    """How many inbound memory writes and reads an inbound 8DW recording has: by Fmt and Type of the second word of each record."""
+    counts = {"rx_mwr_cnt": 0, "rx_mrd_cnt": 0}
+    for kind, position, length in records(data):
+        if kind == AUXTRACE:
+            (size,) = struct.unpack_from("<Q", data, position + 8)
+            for at in range(position + length, position + length + size // 32 * 32, 32):
+                fmt_type = struct.unpack_from("<I", data, at + 8)[0] >> 24
+                counts["rx_mwr_cnt"] += fmt_type in (0x40, 0x60)
+                counts["rx_mrd_cnt"] += fmt_type in (0x00, 0x20)
+    return counts
 
 
 def find_case(name: str) -> dict[str, object]:

@@ -11,6 +11,7 @@ from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.loss import causes_of, signs_of_loss
 from ptttool.analyses.loss.asked import signs_in_tlps
+from ptttool.analyses.loss.counted import CountedTlps, compared, signs_in_counters
 from ptttool.analyses.tally import Tally
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import document
@@ -30,19 +31,23 @@ class LossSigns(Shown, Struct, frozen=True):
     ----------
     signs : list of Diagnostic
         The signs, the worst first.
+    counted : list of CountedTlps
+        What counters beside the trace counted, and how many of it the recording has; empty where none did.
     """
 
     signs: list[Diagnostic]
+    counted: list[CountedTlps] = []
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield the signs."""
         from ptttool.analyses.shown import Note
 
         if not self.signs:
-            yield Note("no sign of loss; not every loss leaves a sign")
+            yield Note("no sign of loss" + ("" if self.counted else "; not every loss leaves a sign"))
         for sign in self.signs:
             yield Note(sign.text, sign.severity)
             yield from (Note(f"possible: {cause}") for cause in causes_of(sign))
+        yield from (Note(f"{row.event}: {row.text}") for row in self.counted)
 
 
 class Loss(Analysis[LossSigns]):
@@ -65,7 +70,7 @@ class Loss(Analysis[LossSigns]):
         """Return the columns of what the event of a PTT recording asks for."""
         if ptt_attribute(contents) is None:
             return ()
-        return ("kind", "requester", *(() if requester_filter(contents) is None else ("completer",)))
+        return ("kind", "requester", "own_direction", *(() if requester_filter(contents) is None else ("completer",)))
 
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
@@ -79,8 +84,13 @@ class Loss(Analysis[LossSigns]):
     def result(self, context: AnalysisContext) -> LossSigns:
         """Return the signs."""
         contents = context.contents
-        signs = [*signs_in_tlps(contents, self._tally, context.machine), *signs_of_loss(contents, went_offline=context.went_offline)]
-        return LossSigns(sorted(signs, key=lambda sign: sign.severity.rank))
+        rows = compared(context.counters, self._tally)
+        signs = [
+            *signs_in_tlps(contents, self._tally, context.machine),
+            *signs_of_loss(contents, went_offline=context.went_offline),
+            *signs_in_counters(context.counters, rows),
+        ]
+        return LossSigns(sorted(signs, key=lambda sign: sign.severity.rank), rows)
 
 
 ANALYSES.add("loss", Loss)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import re
@@ -19,10 +18,9 @@ from types import FrameType
 
 from msgspec import Struct
 
+from ptttool.capture.perf.child import UNHEARD, prepare_perf, signal_of_death
 from ptttool.capture.perf.switch import STOP_SIGNALS, Switch
 
-UNHEARD = (signal.SIGHUP, signal.SIGQUIT)
-"""Signals of a terminal that would kill perf: perf ignores them."""
 _TICK = 0.2
 # Seconds for perf to finish its file after it was asked to stop; after that, a further Ctrl-C kills it.
 PATIENCE = 10.0
@@ -32,7 +30,6 @@ _LAST_PATIENCE = 60.0
 ANSWER = 180.0
 # What perf writes to standard error when it turns its events on and off.
 _SWITCHED = re.compile(r"^Events (enabled|disabled)\n", re.MULTILINE)
-_PR_SET_PDEATHSIG = 1
 _MAGIC = b"PERFILE2"
 # The size of the data section in the header of perf.data (struct perf_file_header: magic, size, attr_size, attrs, data).
 _DATA_SIZE = slice(48, 56)
@@ -141,23 +138,9 @@ def signals_held() -> Iterator[None]:
         yield
 
 
-# Loaded before the fork: between fork and exec nothing may be imported.
-_libc = ctypes.CDLL(None)
-
-
-def _prepare_perf() -> None:
-    """Have the kernel stop perf if this process is killed, since perf would keep the device and the CPU; survive the terminal's end.
-
-    perf has no handler for SIGHUP and SIGQUIT: they would kill it with all the trace that it has not written yet.
-    """
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
-    for number in UNHEARD:
-        signal.signal(number, signal.SIG_IGN)
-
-
 def _prepare_command() -> None:
     """Have the kernel end the command if this process is killed."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    signal_of_death(signal.SIGTERM)
 
 
 def _end_with(process: subprocess.Popen[bytes], ends: selectors.BaseSelector, closing: ExitStack) -> None:
@@ -241,7 +224,7 @@ class Recorder:
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
                 pass_fds=self._switch.pass_fds,
-                preexec_fn=_prepare_perf,
+                preexec_fn=prepare_perf,
                 process_group=0 if own_group else None,
                 env=os.environ | {"LC_ALL": "C"} if "LC_ALL" in os.environ else None,
             )

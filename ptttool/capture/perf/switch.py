@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from ptttool.capture.perf.counting import Counting
+
 # The command for a perf without --control: it reports, and waits for the end of the other pipe.
 _WAIT = 'echo >"$0" && exec cat "$1"'
 NOT_KNOWN = 129
@@ -36,6 +38,8 @@ class Switch:
     ----------
     confirms : bool
         Whether perf knows ``--control``.
+    counting : Counting or None
+        Counters that are on while the trace is: they are turned on once it is on, and off before it is turned off.
 
     Attributes
     ----------
@@ -47,10 +51,13 @@ class Switch:
         The descriptors that perf inherits.
     enabling, enabled, disabling, disabled : float or None
         When perf was asked to turn the event on, when it answered, when it was asked to turn it off, when it answered (CLOCK_MONOTONIC).
+    counting_from, counting_to : float or None
+        Between these times the counters were on; None where they did not answer.
     """
 
-    def __init__(self, *, confirms: bool = True) -> None:
+    def __init__(self, *, confirms: bool = True, counting: Counting | None = None) -> None:
         self.confirms = confirms
+        self._counting = counting
         control, self._control = os.pipe()
         self._answers, answers = os.pipe()
         self._orders, self._order = os.pipe()
@@ -65,6 +72,8 @@ class Switch:
         self.enabled: float | None = None
         self.disabling: float | None = None
         self.disabled: float | None = None
+        self.counting_from: float | None = None
+        self.counting_to: float | None = None
 
     def begun(self, seconds: float | None = None) -> None:
         """Ask perf, which has inherited its descriptors, to turn the event on, and off some seconds after its answer."""
@@ -108,7 +117,12 @@ class Switch:
     def _keep_time(self, seconds: float | None) -> None:
         """Speak with perf until it has ended: one that loses its control before may end without finishing its file."""
         # Held here, a lock or a pipe would outlive the process that it belongs to.
-        self._close({int(one.name) for one in Path("/proc/self/fd").iterdir()} - {self._control, self._answers, self._orders, self._note})
+        held = {self._control, self._answers, self._orders, self._note}
+        counting = self._counting
+        if counting is not None:
+            held.update(counting.held)
+        self._close({int(one.name) for one in Path("/proc/self/fd").iterdir()} - held)
+        counts = counting is not None and counting.is_ready()
         if self.confirms:
             self._noting("enabling")
             os.write(self._control, b"enable\n")
@@ -123,7 +137,12 @@ class Switch:
                 if not os.read(self._answers, 64):
                     return
                 if self.enabled is None:
-                    self._noting("enabled")
+                    # The command runs once this is noted: the counters are on by then.
+                    at = time.monotonic()
+                    counts = counts and counting is not None and counting.turned(on=True)
+                    if counts:
+                        self._noting("counting_from")
+                    self._noting("enabled", at)
                     deadline = math.inf if seconds is None or self.disabling else time.monotonic() + seconds
                 elif self.disabling is not None:
                     self._noting("disabled")
@@ -131,14 +150,17 @@ class Switch:
                 ends.unregister(self._orders)
             if self.disabling is None and (self._orders in ready or time.monotonic() >= deadline):
                 deadline = math.inf
+                at = time.monotonic()
+                if counts and counting is not None and counting.turned(on=False):
+                    self._noting("counting_to", at)
                 self._noting("disabling")
                 if self.confirms:
                     os.write(self._control, b"disable\n")
                 else:
                     os.close(self._control)
 
-    def _noting(self, what: str) -> None:
-        at = time.monotonic()
+    def _noting(self, what: str, at: float | None = None) -> None:
+        at = time.monotonic() if at is None else at
         setattr(self, what, at)
         with suppress(OSError):  # nobody reads it any more
             os.write(self._note, f"{what} {at!r}\n".encode())

@@ -92,6 +92,10 @@ def trace(
         "name and their number are kept: arguments can hold passwords.")
     ] = False,
     decode: Annotated[bool, typer.Option("--decode/--no-decode", help="Read the recording afterwards and sum it up.")] = True,
+    counters: Annotated[
+        bool, typer.Option("--counters/--no-counters", help="Count TLPs beside the trace, where the kernel has the hisi_pcie PMU: what "
+        "they count and the recording lacks is reported.")
+    ] = True,
     fail_on_loss: Annotated[
         bool, typer.Option("--fail-on-loss", help="For CI: end with exit code 5 if something seems to be missing. The recording is kept.")
     ] = False,
@@ -115,6 +119,9 @@ def trace(
     and devices, the options and the tune attributes: what a recording itself cannot say. Afterwards: what was recorded, and every
     sign that something was lost. A recording without a TLP is a failure. If ptttool or perf is killed, 'ptttool recover FILE' finds
     what was recorded.
+
+    Where the kernel has the hisi_pcie PMU, its counters run within the time of the trace: fewer TLPs recorded than counted are a loss,
+    the only sign of records that the device itself overwrote.
 
     Where the kernel does not say which PTT device a root port belongs to (before Linux 6.5), the driver is asked, as root and while
     no process traces.
@@ -165,6 +172,7 @@ def trace(
             aux_size=size,
             keep_command=keep_command,
             force=force,
+            counters=counters,
         )
         for each in chosen
     ]

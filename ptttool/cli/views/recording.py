@@ -76,6 +76,8 @@ def _print_tlps(summary: RecordingSummary, tlps: TlpSummary, machine: Machine | 
         out.print(f"Traced for {summary.elapsed:.3g} s{rates}")
     elif summary.elapsed_at_least is not None:
         out.print(f"Traced for at least {summary.elapsed_at_least:.3g} s: no rate follows from that")
+    for row in summary.counted or ():
+        out.print(f"By the counter {row.event}: {row.text}")
     out.print()
     out.print(flow_table(tlps, out.width))
     out.print()

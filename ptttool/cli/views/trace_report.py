@@ -204,7 +204,7 @@ def _one(plan: Plan, recorded: Recorded, how: Reporting) -> tuple[TraceDocument 
     with Recording(Request(str(recorded.path))) as recording:
         summary = summarize(
             recording,
-            Ask(machine=plan.machine, went_offline=recorded.went_offline),
+            Ask(machine=plan.machine, went_offline=recorded.went_offline, counters=recorded.counters),
             elapsed=recorded.elapsed,
             at_least=recorded.elapsed_at_least,
         )

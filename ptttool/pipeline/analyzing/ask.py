@@ -13,6 +13,7 @@ from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.needs import Captured, Lack, captured
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.capture.event.terms import Format
+from ptttool.capture.perf.counters import LinkCounters
 from ptttool.decoders.contract import RecordProtocol
 from ptttool.errors import UsageError
 from ptttool.files.progress import Watch, unwatched
@@ -39,6 +40,8 @@ class Ask(Struct, frozen=True):
         What the user says of time.
     went_offline : sequence of int
         CPUs that went offline while recording, where a sidecar says so.
+    counters : LinkCounters or None
+        What counters beside the trace counted, where a sidecar says so.
     options : Mapping
         Options of the analyses, by name of the analysis.
     watch : callable
@@ -50,6 +53,7 @@ class Ask(Struct, frozen=True):
     query: Query | None = None
     time: TimeOptions = TimeOptions()
     went_offline: Sequence[int] = ()
+    counters: LinkCounters | None = None
     options: Mapping[str, Mapping[str, Any]] = {}
     watch: Watch = unwatched
 
@@ -58,7 +62,7 @@ def ask_of(recording: OpenRecording, ask: Ask, where: str | None = None, machine
     """Return what analyses are to know: as the user says, and as the file beside the recording does."""
     machine = machine or recording.machine
     query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=machine)
-    return replace(ask, machine=machine, query=query, went_offline=recording.went_offline)
+    return replace(ask, machine=machine, query=query, went_offline=recording.went_offline, counters=recording.counters)
 
 
 class Answer(Struct, frozen=True):
@@ -88,7 +92,9 @@ class Answer(Struct, frozen=True):
     @property
     def _context(self) -> AnalysisContext:
         one, ask = self.recording, self.ask
-        context = AnalysisContext(one.path, one.contents, ask.machine, one.diagnostics, ask.went_offline)
+        # A condition leaves rows out: what was counted says nothing of the rest.
+        counters = ask.counters if ask.query is None else None
+        context = AnalysisContext(one.path, one.contents, ask.machine, one.diagnostics, ask.went_offline, counters=counters)
         floors = [floor for each in self.analyses.values() if (floor := each.tick_floor(context)) is not None]
         return dataclasses.replace(context, tick_floor=max(floors, key=lambda floor: floor.tick_ns, default=None))
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Final
 
 from msgspec import Struct
 
+from ptttool.capture.event.terms import Flow
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.machine.model import PttDevice
 from ptttool.machine.pmu import requester_value, root_port_value
@@ -21,15 +23,31 @@ from ptttool.machine.read_device import first_line
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
 
+COUNTED_TLPS: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
+    "rx_mwr_cnt": ("inbound", "P", ("MWr",)),
+    "rx_mrd_cnt": ("inbound", "NP", ("MRd", "MRdLk")),
+    "tx_mrd_cnt": ("outbound", "NP", ("MRd", "MRdLk")),
+}
+"""By event that counts TLPs: their direction, class and kinds. Messages are posted, too, and no event counts them."""
+# By event that adds up lengths: direction and class. No event counts the TLPs of these, or of one requester.
+_LENGTHS = {
+    "rx_mwr_flux": ("inbound", "P"),
+    "rx_mrd_flux": ("inbound", "NP"),
+    "rx_cpl_flux": ("inbound", "CPL"),
+    "tx_mwr_flux": ("outbound", "P"),
+    "tx_mrd_flux": ("outbound", "NP"),
+    "tx_cpl_flux": ("outbound", "CPL"),
+}
 # Events that count TLPs, and those that add up their length; "rx" is what the root complex receives, "tx" what it sends. Data of reads are
 # in the completions of the other direction. Drivers before 2024 have fewer.
-_COUNTS = ("rx_mwr_cnt", "rx_mrd_cnt", "tx_mrd_cnt")
-_FLUXES = ("rx_mwr_flux", "rx_mrd_flux", "rx_cpl_flux", "tx_mwr_flux", "tx_mrd_flux", "tx_cpl_flux")
+_COUNTS, _FLUXES = tuple(COUNTED_TLPS), tuple(_LENGTHS)
 # What some drivers call these counts completions of the other direction: corrected by 6b4bb4f38dbf, in Linux 6.2 and stable releases.
 WRONG_CODES = {"rx_mrd_flux": 0x1005, "rx_mrd_time": 0x11005, "tx_mrd_flux": 0x2004, "tx_mrd_time": 0x12004}
 # perf stat has this long to end after its interval, in seconds.
 _PATIENCE = 5.0
 _PORT_BITS = 0xFFFF
+# No trace lasts 30 years.
+_LONGEST = 1e9
 
 
 class CounterPlan(Struct, frozen=True):
@@ -57,6 +75,20 @@ class CounterPlan(Struct, frozen=True):
         events = [f"{self.pmu}/{name},{self.filter}/" for name in self.events]
         return [self.perf, "stat", "-a", "-x", ";", *(word for event in events for word in ("-e", event)), "--", "sleep", f"{seconds:.9g}"]
 
+    def command_until_told(self, control: str, log: int) -> list[str]:
+        """Return the command that counts while it is told to (perf 5.9), and prints the same lines to a descriptor at its end.
+
+        Values are not scaled: where the PMU has too few counters for all who count, they are less than there was, and never more.
+        The sum of latencies and its count are one group, which the driver counts at the same time with one counter.
+        """
+        words = [self.perf, "stat", "-a", "-x", ";", "--no-scale", "--delay=-1", "--control", control, "--log-fd", str(log)]
+        for name in self.events:
+            if not name.endswith("_latency"):
+                pair = [one for one in (name.replace("_cnt", "_latency"), name) if one in self.events]
+                terms = ",".join(f"{self.pmu}/{one},{self.filter}/" for one in pair)
+                words += ["-e", f"{{{terms}}}" if len(pair) > 1 else terms]
+        return words
+
 
 class Counted(Struct, frozen=True):
     """One counter over an interval.
@@ -74,6 +106,36 @@ class Counted(Struct, frozen=True):
     event: str
     value: int | None
     seconds: float | None = None
+
+
+class LinkCounters(Struct, frozen=True):
+    """Counters of the ``hisi_pcie`` PMU beside a recording; they lose nothing.
+
+    Parameters
+    ----------
+    pmu : str
+        The PMU.
+    seconds : float
+        The interval: beside a trace the time that they were certainly on, which lies within the trace; in ``top`` what was asked for.
+    counted : tuple of Counted
+        Its counters, in the PMU's own units, each with the seconds that it counted.
+    filter : str
+        Which TLPs count: ``port=0x1`` for the bits of root ports, ``bdf=0x100`` for one requester.
+    """
+
+    pmu: str
+    seconds: float
+    counted: tuple[Counted, ...]
+    filter: str = ""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the numbers are those of counters: a file can say anything."""
+        return 0 <= self.seconds < _LONGEST and all(one.value is None or 0 <= one.value < 1 << 64 for one in self.counted)
+
+    def value(self, event: str) -> int | None:
+        """Return what an event counted; None where it was not counted."""
+        return next((one.value for one in self.counted if one.event == event), None)
 
 
 def find_counters(
@@ -101,6 +163,43 @@ def find_counters(
     names = _FLUXES if requester is not None else _COUNTS + _FLUXES
     events = tuple(name for name in names if name in there)
     return CounterPlan(pmu, events, filter_of(ports, requester), perf.path) if events else None
+
+
+def counters_of_trace(
+    source: Source, device: PttDevice, flow: Flow, ports: tuple[PciAddress, ...], requester: PciAddress | None, perf: PerfTool
+) -> CounterPlan | None:
+    """Return the plan for the counters beside a trace: those that count what it records.
+
+    For root ports these are the events that count TLPs, with the sum of their latencies. Lengths are added up where no event counts the
+    TLPs: of one requester, and of other TLPs at one root port (the document allows several ports for some events only).
+
+    Parameters
+    ----------
+    source, device, ports, requester, perf
+        As for :func:`find_counters`.
+    flow : Flow
+        What is traced.
+
+    Returns
+    -------
+    CounterPlan or None
+        None where the kernel has no such PMU, or no event that counts some of it.
+    """
+    whole = find_counters(source, device, ports, requester, perf)
+    if whole is None:
+        return None
+    traced = {(towards, group.split()[0]) for towards in ("inbound", "outbound") for group in getattr(flow, towards)}
+    there = events_of(source, whole.pmu)
+    events: list[str] = []
+    if requester is None:
+        for name, (towards, tlp_class, _) in COUNTED_TLPS.items():
+            if (towards, tlp_class) in traced and name in there:
+                latency = name.replace("_cnt", "_latency")
+                events += [name, *([latency] if latency in there and tlp_class == "NP" else ())]
+                traced.discard((towards, tlp_class))
+    if requester is not None or len(ports) == 1:
+        events += [name for name, what in _LENGTHS.items() if what in traced and name in there]
+    return CounterPlan(whole.pmu, tuple(events), whole.filter, whole.perf) if events else None
 
 
 def filter_of(ports: Iterable[PciAddress], requester: PciAddress | None) -> str:
