@@ -135,6 +135,8 @@ class Follow(Shown, Struct, frozen=True):
         facts += [
             (label, self._time(ticks)) for label, ticks in (("to first", self.ticks_to_first), ("to last", self.ticks_to_last)) if ticks
         ]
+        if self.time is not None and self.tick_ns is not None and (self.ticks_to_first or self.ticks_to_last):
+            facts.append(("tick", self.time.tick_text))
         yield Facts(facts)
         rows = [*([] if self.request is None else [self.request]), *self.completions]
         yield Table("TLPs", _COLUMNS, [self._row(row) for row in rows], more=self.left_out)

@@ -52,6 +52,14 @@ class Scope:
     kept: KeptTime = NOTHING_KEPT
 
     @property
+    def known_tick(self) -> tuple[float, str] | None:
+        """Nanoseconds of a tick as far as they are known before the rows, and who says so: the user, or the clock that is kept."""
+        if self.tick_ns is not None:
+            return self.tick_ns, "as was said"
+        measured = self.kept.clock
+        return (measured.tick_ns, str(measured)) if measured is not None and self.kept.fits(self.time_model, self.time_bits) else None
+
+    @property
     def clock(self) -> Clock:
         """A new clock that reads the Time field."""
         from ptttool.analyses.time.clock import Clock

@@ -261,6 +261,8 @@ class Output(Struct, frozen=True):
             note(f"these are the first {rows} {noun}s; --limit N shows more, --to and -o write all, --where selects")
         if exported.cut and not first.is_ptt:
             note("lines are cut at the terminal's width: '| less -S' shows the whole lines")
+        for diagnostic in exported.notes:
+            show_diagnostic(diagnostic)
         failures = []
         for recording in exported.recordings:
             path = recording.path if len(self.paths) > 1 else None

@@ -33,11 +33,14 @@ class Timing(Struct, frozen=True):
     model : str
         How it is read: ``counter``, ``delta``, or ``unknown``: then there are no ticks.
     tick_ns : float or None
-        Nanoseconds of a tick, where the user says so.
+        Nanoseconds of a tick, where they are known.
+    source : str
+        Who says so: ``as was said``, or how it was measured.
     """
 
     model: str = "unknown"
     tick_ns: float | None = None
+    source: str = "as was said"
 
 
 TICKS = Column("ticks", DType.U64, "ticks since the first TLP; absent where it is not known how the Time field counts")

@@ -24,7 +24,7 @@ NANOSECONDS, PICOSECONDS = 9, 12
 MOST_NAMES = 512
 _NO_TIME = "Timestamps are 0: it is not known how the Time field counts. It is in each packet, raw (pcie.tlp.time)."
 _TICKS = "Timestamps are ticks of the Time field since the first TLP, not seconds: a tick is written as 1 ns. It is read as a {}."
-_NANOSECONDS = "Timestamps are nanoseconds since the first TLP, if a tick of the Time field is {} ns, as was said. It is read as a {}."
+_NANOSECONDS = "Timestamps are nanoseconds since the first TLP, if a tick of the Time field is {:.6g} ns, {}. It is read as a {}."
 
 
 class Pcapng(Exporter):
@@ -161,7 +161,10 @@ def _resolution(timing: Timing) -> tuple[int, int]:
 def _time_text(timing: Timing) -> str:
     if timing.model == "unknown":
         return _NO_TIME
-    return _TICKS.format(timing.model) if timing.tick_ns is None else _NANOSECONDS.format(timing.tick_ns, timing.model)
+    if timing.tick_ns is None:
+        return _TICKS.format(timing.model)
+    resolution, unit = _resolution(timing)
+    return _NANOSECONDS.format(unit / 10 ** (resolution - NANOSECONDS), timing.source, timing.model)
 
 
 def _last_segment(batch: Batch) -> int:

@@ -17,6 +17,7 @@ from ptttool.tlp.transactions import Ending, Transactions
 from ptttool.wording import clean, counted
 
 if TYPE_CHECKING:
+    from ptttool.diagnostics import Diagnostic
     from ptttool.table.schema import Schema
 
 Array = npt.NDArray[Any]
@@ -49,6 +50,8 @@ class TransactionTrace(Struct, frozen=True):
         Ticks of an interval.
     carried : ndarray of int64, shape (m, len(DIRECTIONS))
         Bytes that TLPs carried in each interval, by direction.
+    dropped : Diagnostic or None
+        What the recording says against the clock that is kept beside it: times are then ticks.
     """
 
     rows: Transactions
@@ -56,6 +59,7 @@ class TransactionTrace(Struct, frozen=True):
     begins: Array
     width: int
     carried: Array
+    dropped: Diagnostic | None = None
 
     @property
     def size(self) -> int:
@@ -115,13 +119,15 @@ class PerfettoFile(Writer):
         self._protos: Any = protos
         self._file = file
         self._context = context
-        self._unit = 1.0 if context.timing.tick_ns is None else context.timing.tick_ns
+        self._timing = context.timing
         self._names: dict[str, int] = {}
         self._keys: dict[str, int] = {}
         self._is_first = True
 
     def add(self, piece: TransactionTrace) -> None:
         """Write the transactions."""
+        if piece.dropped is not None:
+            self._timing = Timing(self._timing.model)
         trace = self._protos.Trace()
         for fill in self._packets(piece):
             packet = trace.packet.add(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDED)
@@ -140,11 +146,16 @@ class PerfettoFile(Writer):
         yield from self._bytes(piece)
         yield from self._slices(piece)
 
+    @property
+    def _unit(self) -> float:
+        """What a tick is shown as, in nanoseconds."""
+        return 1.0 if self._timing.tick_ns is None else self._timing.tick_ns
+
     def _tracks(self, piece: TransactionTrace) -> Iterator[Any]:
         from ptttool.machine.topology import kernel_names_by_id
 
-        timing = self._context.timing
-        unit = "ticks: 1 tick is shown as 1 ns" if timing.tick_ns is None else f"1 tick is {timing.tick_ns} ns, as was said"
+        timing = self._timing
+        unit = "ticks: 1 tick is shown as 1 ns" if timing.tick_ns is None else f"1 tick is {timing.tick_ns:.6g} ns, {timing.source}"
         recording = self._context.facts.get("ptttool.recording", "recording")
         yield self._track(_ROOT, f"{recording} ({unit})", None)
         yield self._instant(_ROOT, 0, "about this trace", {**self._context.facts, **self._about(piece, timing)})
@@ -163,6 +174,8 @@ class PerfettoFile(Writer):
             "transactions": piece.size,
             "left out": piece.left_out,
         }
+        if piece.dropped is not None:
+            about["clock"] = piece.dropped.message
         if piece.left_out:
             about["note"] = f"{counted(piece.left_out, 'transaction')} left out: outstanding requests count those that are shown"
         return about
@@ -185,7 +198,7 @@ class PerfettoFile(Writer):
             if not piece.carried[:, number].any():
                 continue
             named = "" if direction == "unknown" else f"{direction} "
-            if self._context.timing.tick_ns is None:
+            if self._timing.tick_ns is None:
                 name, scale = f"{named}bytes in {piece.width} ticks", 1.0
             else:
                 name, scale = f"{named}MB/s", 1e3 / (piece.width * self._unit)

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from msgspec import Struct, structs
 
 from ptttool.analyses.scope import Scope
+from ptttool.analyses.time.kept import NOT_USED
 from ptttool.decoders.hisi_ptt.payloads import Payload, payloads
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
@@ -43,12 +44,15 @@ class Exported(Struct):
         Whether lines were cut at the terminal's width.
     left_out : int
         Transactions that were left out, since there are too many.
+    notes : list of Diagnostic
+        What the recordings say against clocks that are kept beside them.
     """
 
     rows: int = 0
     recordings: list[OpenRecording] = []
     cut: bool = False
     left_out: int = 0
+    notes: list[Diagnostic] = []
 
 
 def export(
@@ -116,7 +120,10 @@ def export(
             exported.rows += rows
             yield piece
 
-    timing = Timing(of_first.time_model.value, of_first.tick_ns)
+    timing = Timing(of_first.time_model.value)
+    # The clock of one recording is not that of others.
+    if of_first.known_tick is not None and (of_first.tick_ns is not None or len(context.recordings) < 2):
+        timing = Timing(timing.model, *of_first.known_tick)
     writer = exporter.writer(file, schema, structs.replace(context, timing=timing, ending=lambda: _ending(exported, query)))
     if exporter.of_transactions:
         pieces = _transfers(walks, query, exported)
@@ -130,7 +137,12 @@ def export(
         def batches() -> Iterator[Batch]:
             for walk, scope in walks:
                 walk.skip = skip
-                yield from timed_batches(walk, unlimited, scope) if exporter.needs_time else walk.run(selection(unlimited, exporter.rows))
+                if exporter.needs_time:
+                    notes: list[Diagnostic] = []
+                    yield from timed_batches(walk, unlimited, scope, notes)
+                    exported.notes += [_already_written(note, timing) for note in notes if timing.tick_ns is not None]
+                else:
+                    yield from walk.run(selection(unlimited, exporter.rows))
 
         pieces = ((batch.size, encoder(batch)) for batch in to_write(in_range(batches(), query, skip), exporter.rows))
     write_pieces(writer, counted(pieces))
@@ -145,7 +157,15 @@ def _transfers(walks: Iterator[tuple[Walk, Scope]], query: Query, exported: Expo
     for walk, scope in walks:
         transactions = transactions_of(walk, query, scope)
         exported.left_out += transactions.left_out
+        if transactions.dropped is not None:
+            exported.notes.append(transactions.dropped)
         yield transactions.size, transactions
+
+
+def _already_written(dropped: Diagnostic, timing: Timing) -> Diagnostic:
+    """Return what is said of a clock that is found to be wrong when packets have their timestamps."""
+    message = f"the timestamps that are written, of {timing.tick_ns:.6g} ns a tick, are doubtful: {dropped.message.removesuffix(NOT_USED)}"
+    return structs.replace(dropped, message=message, hint="--tick-ns names the length of a tick")
 
 
 def _ending(exported: Exported, query: Query) -> list[Diagnostic]:
@@ -154,7 +174,7 @@ def _ending(exported: Exported, query: Query) -> list[Diagnostic]:
 
     if query.limit is not None:
         return []
-    diagnostics = []
+    diagnostics = [*exported.notes]
     for recording in exported.recordings:
         diagnostics += [*recording.diagnostics, *signs_of_loss(recording.contents)]
     return diagnostics

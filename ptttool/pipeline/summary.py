@@ -18,6 +18,7 @@ from ptttool.decoders.hisi_ptt.findings import Findings
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import ErrorBody, document
 from ptttool.errors import InputError, MissingPackageError
+from ptttool.machine.measured import KeptClock
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline.analyzing.ask import Answer, Ask, run
 from ptttool.pipeline.recording import OpenRecording
@@ -95,6 +96,9 @@ class RecordingSummary(Struct, frozen=True, kw_only=True):
         Seconds that were traced, where a sidecar knows: between perf's answers that the event is on and off.
     elapsed_at_least : float or None
         Seconds that were traced at least, where ``elapsed`` is null: no rate follows from them.
+    clock : KeptClock or None
+        How the Time field is read and how long a tick is, as measured on the machine and kept beside the recording. Analyses of time look
+        whether the recording contradicts it.
     command : list of str, str or None
         The command of perf.
     event : str or None
@@ -151,6 +155,7 @@ class RecordingSummary(Struct, frozen=True, kw_only=True):
     started: str | None
     elapsed: float | None
     elapsed_at_least: float | None
+    clock: KeptClock | None
     command: list[str] | str | None
     event: str | None
     config: int | None
@@ -236,6 +241,7 @@ def summarize(
         started=None if sidecar is None else sidecar.started,
         elapsed=elapsed,
         elapsed_at_least=at_least if at_least is not None and _spans(contents, at_least) else None,
+        clock=None if sidecar is None else sidecar.clock,
         command=list(sidecar.command) if sidecar is not None and sidecar.command else _command(features.get("cmdline")),
         event=None if traced is None else traced.name,
         config=None if attribute is None else attribute.config,

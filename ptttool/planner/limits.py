@@ -57,7 +57,7 @@ def limits_of(
         )
     yield from _of_format(purposes, runs)
     if set(purposes) & set(_TIMED):
-        message = "times are in ticks of the device: no document says how long a tick is; give --tick-ns if you know it"
+        message = "times are in ticks of the device: no document says how long a tick is; 'ptttool selftest' measures it"
         yield _note("ticks", message)
     if has_pattern and matching(purposes):
         message = "tags above 1023 (PCIe 6) need --pattern v1: without it, requests that differ in the upper bits look the same"

@@ -79,7 +79,7 @@ def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
     least, most = ("at least ", "at most ") if time.is_at_least else ("", "")
     if time.elapsed_ticks:
         text = time_text(time.elapsed_ticks, Unit.TICKS) if is_wrong else time_text(time.scaled(time.elapsed_ticks), time.unit)
-        detail = "the length of a tick is wrong" if is_wrong else ""
+        detail = "the length of a tick is wrong" if is_wrong else "" if time.tick_ns is None else f"a tick of {time.tick_text}"
         yield Glance("Time of the device", least + text, "bandwidth", time.elapsed_ticks, detail)
     for flow in result.directions:
         if flow.tlps and flow.share is not None and not is_wrong and flow.wire_per_second is not None:

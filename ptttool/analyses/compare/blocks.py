@@ -10,6 +10,7 @@ from ptttool.analyses.compare.grid import Grid
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.time.model import CLOCK_COLUMNS, TimeModel
+from ptttool.diagnostics import Diagnostic
 from ptttool.table.batch import Batch
 from ptttool.table.values import Array
 from ptttool.tlp.columns import CLASSES, DIRECTIONS, STATUSES
@@ -43,12 +44,22 @@ class BlockSums(NamedTuple):
         How often records may be missing.
     is_at_least : bool
         Whether more time passed than ``elapsed``.
+    tick_ns : float or None
+        Nanoseconds of a tick, as the user or the clock that is kept beside the recording says. Calibrations are not exact enough to compare
+        recordings by them.
+    tick_text : str or None
+        The same, and who says so, for people; None where it is not known.
+    dropped : Diagnostic or None
+        What the recording says against the clock that is kept beside it.
     """
 
     grid: Grid
     elapsed: int | None
     holes: int
     is_at_least: bool = False
+    tick_ns: float | None = None
+    tick_text: str | None = None
+    dropped: Diagnostic | None = None
 
 
 class BlockAnalysis(TlpAnalysis[BlockSums]):
@@ -119,4 +130,6 @@ class BlockAnalysis(TlpAnalysis[BlockSums]):
     def result(self, context: AnalysisContext) -> BlockSums:
         """Return the sums."""
         is_known = self.scope.time_model is not TimeModel.UNKNOWN
-        return BlockSums(self._grid, self._clock.elapsed if is_known else None, self._clock.holes, is_known and self._clock.is_at_least)
+        clock, time = self._clock, self.scope.time_facts(self._clock, context)
+        sums = BlockSums(self._grid, clock.elapsed if is_known else None, clock.holes, is_known and clock.is_at_least, dropped=time.dropped)
+        return sums._replace(tick_ns=time.tick_ns, tick_text=time.tick_text) if time.tick_from in ("asked", "sidecar") else sums

@@ -14,6 +14,7 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ptttool.analyses.compare import blocks
 from ptttool.analyses.compare.blocks import BlockSums
@@ -75,6 +76,11 @@ class Side(Struct, frozen=True):
         Whether more time passed than ``elapsed_ticks``: gaps of unknown length. Rates are then not compared.
     loss : list of Diagnostic
         Signs of loss.
+    tick_ns : float or None
+        Nanoseconds of a tick, where the user or the clock that is kept beside the recording says so. Times are compared in nanoseconds
+        where they are known of both recordings.
+    tick_text : str or None
+        The same, and who says so, for people.
     """
 
     path: str
@@ -84,6 +90,8 @@ class Side(Struct, frozen=True):
     holes: int
     is_at_least: bool
     loss: list[Diagnostic]
+    tick_ns: float | None = None
+    tick_text: str | None = None
 
 
 class Total(Struct, frozen=True):
@@ -258,14 +266,14 @@ class Measurements(NamedTuple):
         """Return how many parts it is cut into."""
         return max(min(most, self.records // _FEWEST_RECORDS, len(self.sums.grid.sums)), min(self.records, 1))
 
-    def measured(self, parts: int) -> dict[Key, Measured]:
-        """Return the measures of its parts."""
+    def measured(self, parts: int, tick_ns: float | None) -> dict[Key, Measured]:
+        """Return the measures of its parts; ``tick_ns``: nanoseconds of a tick, or None for times in ticks."""
         if not parts:
             return {}
-        measured = dict(measures_of(self.sums.grid.parts(parts), self.scope.tick_ns))
+        measured = dict(measures_of(self.sums.grid.parts(parts), tick_ns))
         blocks_of_latencies = len(self.latencies.sums)
         if blocks_of_latencies:
-            measured.update(latencies_of(self.latencies.parts(min(parts, blocks_of_latencies)), self.scope.tick_ns))
+            measured.update(latencies_of(self.latencies.parts(min(parts, blocks_of_latencies)), tick_ns))
         return measured
 
 
@@ -281,10 +289,23 @@ def compare(first: Measurements, second: Measurements, parts: int = MOST_PARTS) 
     """
     counts = first.parts(parts), second.parts(parts)
     sides = tuple(
-        Side(each.path, each.records, count, each.sums.elapsed, each.sums.holes, each.sums.is_at_least, _worth_a_note(each.loss))
+        Side(
+            each.path,
+            each.records,
+            count,
+            each.sums.elapsed,
+            each.sums.holes,
+            each.sums.is_at_least,
+            _worth_a_note(each.loss),
+            each.sums.tick_ns,
+            each.sums.tick_text,
+        )
         for each, count in zip((first, second), counts, strict=True)
     )
-    before, after = first.measured(counts[0]), second.measured(counts[1])
+    is_timed = first.sums.tick_ns is not None and second.sums.tick_ns is not None
+    before, after = (
+        each.measured(count, each.sums.tick_ns if is_timed else None) for each, count in zip((first, second), counts, strict=True)
+    )
     left_out = RATES if first.sums.is_at_least or second.sums.is_at_least else ()
     keys = [key for key in before if key in after and key[0] not in left_out and before[key][0] == after[key][0]]
     return Comparison(
@@ -378,7 +399,10 @@ def _warnings(first: Measurements, second: Measurements, counts: tuple[int, int]
         yield warning("other-tlps", f"the recordings were asked for different TLPs: A {one.title}; B {other.title}", same)
     if first.filter != second.filter:
         yield warning("other-filter", "the recordings were filtered for different ports or requesters", same)
-    if first.scope.time_model is not second.scope.time_model or first.scope.tick_ns != second.scope.tick_ns:
+    for label, each in zip("AB", (first, second), strict=True):
+        if each.sums.dropped is not None:
+            yield replace(each.sums.dropped, message=f"{label}: {each.sums.dropped.message}")
+    if first.scope.time_model is not second.scope.time_model or (first.sums.tick_ns is None) != (second.sums.tick_ns is None):
         yield warning("other-time", "the Time fields of the recordings are read in different ways", "--time-model counter, or delta")
     short = [label for label, each in zip("AB", (first, second), strict=True) if each.sums.is_at_least]
     if short:
@@ -440,4 +464,5 @@ def _total_row(total: Total) -> list[Cell]:
 def _about(side: Side) -> str:
     time = "" if side.elapsed_ticks is None else f", {'at least ' if side.is_at_least else ''}{side.elapsed_ticks:,} ticks"
     holes = f", {side.holes:,} holes" if side.holes else ""
-    return f"{side.records:,} TLPs{time}{holes}"
+    tick = "" if side.tick_text is None else f", a tick of {side.tick_text}"
+    return f"{side.records:,} TLPs{time}{holes}{tick}"

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ptttool.analyses.shown import Facts, Note, Part, Unit
 from ptttool.analyses.time.calibration import Calibration, CalibrationState, calibrate
-from ptttool.analyses.time.kept import NOTHING_KEPT, KeptTime, TickFloor, against
+from ptttool.analyses.time.kept import DROPPED, NOTHING_KEPT, KeptTime, TickFloor, against
 from ptttool.analyses.time.model import TimeEvidence, TimeModel, TimeSign
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.measured import KeptClock
@@ -101,7 +101,7 @@ class TimeFacts(Struct, frozen=True):
         rows = [("Time field", f"{self.bits} bits, " + self._model())]
         if self.evidence is not None:
             rows.append(("Evidence", _evidence(self.evidence)))
-        rows.append(("Tick", self._tick()))
+        rows.append(("Tick", self.tick_text))
         if self.elapsed_ticks is not None:
             least = "at least " if self.is_at_least else ""
             rows.append(
@@ -118,7 +118,14 @@ class TimeFacts(Struct, frozen=True):
         seen = self.evidence is None or self.evidence.model is self.model
         return f"taken for {name} ({'--time-model' if self.asked else 'seen in the data' if seen else 'as it was measured'})"
 
-    def _tick(self) -> str:
+    @property
+    def dropped(self) -> Diagnostic | None:
+        """What the recording says against the clock that is kept beside it; None where nothing does."""
+        return next((note for note in self.notes if note.code == DROPPED), None)
+
+    @property
+    def tick_text(self) -> str:
+        """How long a tick is, and who says so, for people."""
         if self.tick_ns is None:
             return "of unknown length"
         if self.tick_from == "sidecar":
@@ -232,7 +239,7 @@ def _notes(
         )  # fmt: skip
     if calibration is not None:
         yield from _calibration_notes(calibration, used, asked)
-    if asked is not None and kept is not None and (kept.model, kept.bits) == (clock.model.value, clock.bits):
+    if asked is not None and kept is not None and KeptTime(kept).fits(clock.model, clock.bits):
         tick = kept.tick_ns
         if abs(tick - asked) > _DIFFERENT * asked:
             yield Diagnostic(

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ptttool.analyses.time.clock import Clock
     from ptttool.analyses.time.model import TimeEvidence
 
+DROPPED: Final = "clock-dropped"
+"""Code of what a recording says against the clock that is kept beside it."""
+NOT_USED: Final = ": that clock is not used, and times are ticks"
+"""The end of its message."""
 # Of the relative standard error of a calibration: what is farther away is not chance.
 _STANDARD_ERRORS: Final = 3.0
 # Clocks of one machine may differ by this share: NTP corrects some of them by up to 500 ppm, and links may be 300 ppm off.
@@ -81,12 +85,17 @@ class KeptTime(Struct, frozen=True):
     clock: KeptClock | None = None
     seconds: float | None = None
 
+    def fits(self, model: TimeModel, bits: int) -> bool:
+        """Whether the clock is kept of a Time field that is read so."""
+        return self.clock is not None and (self.clock.model, self.clock.bits) == (model.value, bits)
+
     def model(self, evidence: TimeEvidence | None) -> TimeModel:
         """Return how the Time field is read: as the first records say, or else as the kept clock does."""
         if evidence is None:
             return TimeModel.UNKNOWN
-        if evidence.model is TimeModel.UNKNOWN and self.clock is not None and self.clock.bits == evidence.bits:
-            return TimeModel(self.clock.model)
+        measured = self.clock
+        if evidence.model is TimeModel.UNKNOWN and measured is not None and measured.bits == evidence.bits:
+            return TimeModel(measured.model)
         return evidence.model
 
 
@@ -121,9 +130,9 @@ def against(kept: KeptTime, clock: Clock, calibration: Calibration | None, floor
         return None
     reason, seen, why = found
     who = f"the self-test of {measured.when[:10]}" if measured.source is ClockSource.SELF_TEST else "the recording's own readings"
-    message = f"{why}; {who} measured {measured.low_ns:.5g} to {measured.high_ns:.5g} ns: that clock is not used, and times are ticks"
+    message = f"{why}; {who} measured {measured.low_ns:.5g} to {measured.high_ns:.5g} ns{NOT_USED}"
     hint = "'ptttool selftest' measures it anew; --tick-ns names the length of a tick"
-    return Diagnostic(Severity.WARNING, "clock-dropped", message, hint, details={"reason": reason, "seen": seen, "clock": measured})
+    return Diagnostic(Severity.WARNING, DROPPED, message, hint, details={"reason": reason, "seen": seen, "clock": measured})
 
 
 def _reasons(

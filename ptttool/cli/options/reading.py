@@ -207,8 +207,8 @@ class Time(OptionGroup, frozen=True):
         typer.Option(
             "--tick-ns",
             metavar="N",
-            help="Nanoseconds of a tick of Time. Without it, times are nanoseconds only where the recording's own timestamps give the "
-            "unit.",
+            help="Nanoseconds of a tick of Time. Without it, times are nanoseconds only where the self-test has measured a tick, or the "
+            "recording's own timestamps give the unit.",
         ),
     ] = None
 

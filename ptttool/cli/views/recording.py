@@ -69,6 +69,9 @@ def _print_tlps(summary: RecordingSummary, tlps: TlpSummary, machine: Machine | 
         return
     time = tlps.time
     out.print(f"Time, raw: first {time.first}, last {time.last}, smallest {time.smallest}, largest {time.largest}")
+    if summary.clock is not None:
+        clock = summary.clock
+        out.print(f"Clock kept beside it: {clock.model} of {clock.bits} bits, a tick of {clock.tick_ns:.6g} ns ({clock})")
     if summary.elapsed is not None:
         rates = ""
         if summary.elapsed > 0 and all(sign.severity is Severity.INFO for sign in summary.signs_of_loss):

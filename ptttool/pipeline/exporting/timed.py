@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.time.clock import CLOCK_COLUMNS, Clock
 from ptttool.exporters.contract import SEGMENT, TICKS, TIME_COLUMNS
 from ptttool.pipeline.work import OfQuery
@@ -17,6 +18,7 @@ from ptttool.table.values import ABSENT, Values
 if TYPE_CHECKING:
     from ptttool.analyses.scope import Scope
     from ptttool.decoders.decoded import Decoded
+    from ptttool.diagnostics import Diagnostic
     from ptttool.pipeline.query import Query
     from ptttool.pipeline.walk import Walk
 
@@ -53,8 +55,11 @@ class Timed(OfQuery, frozen=True):
         return Batch(schema, batch.size, {**batch.columns, TICKS.name: at, SEGMENT.name: Values(segments)}), clock
 
 
-def timed_batches(walk: Walk, query: Query, scope: Scope) -> Iterator[Batch]:
-    """Yield the rows for which a condition is true, with :data:`~ptttool.exporters.contract.TIME_COLUMNS`; at least one batch."""
+def timed_batches(walk: Walk, query: Query, scope: Scope, notes: list[Diagnostic]) -> Iterator[Batch]:
+    """Yield the rows for which a condition is true, with :data:`~ptttool.exporters.contract.TIME_COLUMNS`; at least one batch.
+
+    Behind the last one, what the recording says against the clock that is kept beside it is added to ``notes``.
+    """
     whole = Clock(scope.time_model, scope.time_bits)
     for batch, clock in walk.run(Timed(query, scope, _RECORDS)):
         seam = whole.merge(clock)
@@ -63,3 +68,6 @@ def timed_batches(walk: Walk, query: Query, scope: Scope) -> Iterator[Batch]:
         if ticks.array is not None:
             columns[TICKS.name] = Values(np.asarray(ticks.array) + np.uint64(seam.ticks))
         yield Batch(batch.schema, batch.size, columns)
+    dropped = scope.time_facts(whole, AnalysisContext(walk.path, walk.contents)).dropped
+    if dropped is not None:
+        notes.append(dropped)

@@ -101,13 +101,14 @@ class TransactionLog(MatchingAnalysis[TransactionTrace]):
         self._left_out += len(whole) - len(order)
         self._kept, self._held = [whole.take(order)], len(order)
 
-    def finish(self, context: AnalysisContext) -> TransactionTrace:  # noqa: ARG002 - all is in the rows
+    def finish(self, context: AnalysisContext) -> TransactionTrace:
         """Return the transactions in the order of their requests."""
         self._tidy(at_once=True)
         kept = _concatenated(self._kept)
         whole = kept.take(np.arange(self._skipped, len(kept)))
         intervals = self._line.intervals(_INTERVALS)
-        return TransactionTrace(whole, self._left_out, intervals.begins, intervals.width, intervals.sums)
+        dropped = self.scope.time_facts(self._row_clock, context).dropped
+        return TransactionTrace(whole, self._left_out, intervals.begins, intervals.width, intervals.sums, dropped)
 
 
 def _concatenated(parts: Sequence[Transactions]) -> Transactions:

@@ -26,13 +26,23 @@ def on_time(results: Mapping[str, object]) -> Iterator[Advice]:
             "ptttool report FILE --time-model counter -o report.html",
             {"sign": facts.evidence.sign.value, "records": facts.evidence.records},
         )
+    elif facts.dropped is not None:
+        yield Advice(
+            Severity.WARNING,
+            "clock-dropped",
+            name,
+            f"{facts.dropped.message[:1].upper()}{facts.dropped.message[1:]}.",
+            "ptttool selftest",
+            facts.dropped.details,
+        )
     elif facts.tick_ns is None:
         yield Advice(
             Severity.INFO,
             "tick-unknown",
             name,
             f"The recording spans {'at least ' if facts.is_at_least else ''}{facts.elapsed_ticks or 0:,} ticks of unknown length. If you "
-            "know how long a tick is, name it: times are then nanoseconds, and rates bytes per second. A longer recording may tell, too.",
+            "know how long a tick is, name it: times are then nanoseconds, and rates bytes per second. 'ptttool selftest' on the machine "
+            "measures it for the recordings after it; a longer recording may tell, too.",
             "ptttool report FILE --tick-ns NANOSECONDS -o report.html",
             {"elapsed_ticks": facts.elapsed_ticks or 0},
         )
