@@ -262,6 +262,34 @@ class PciFunction(Struct, frozen=True):
         return "  ".join(filter(None, (", ".join(self.kernel_names), self.name)))
 
 
+class Untraceable(Struct, frozen=True):
+    """A function that no PTT device can trace.
+
+    Parameters
+    ----------
+    address : PciAddress
+        Its PCI address.
+    name : str
+        The kernel's names for what is on it, and vendor and device in words.
+    driver : str or None
+        Its driver.
+    reason : str
+        Why: ``integrated`` (it is in the root complex, without a link), ``no-root-port`` (no bridge is above it), ``other-root-port`` (no
+        PTT device traces the root port above it).
+    text : str
+        The same in words.
+    port : PciAddress or None
+        The port above it.
+    """
+
+    address: PciAddress
+    name: str
+    driver: str | None
+    reason: str
+    text: str
+    port: PciAddress | None = None
+
+
 class PciFunctions(dict[PciAddress, PciFunction]):
     """PCI functions by address; in JSON a list, or null where there are none."""
 
@@ -455,7 +483,11 @@ class Machine(Struct, frozen=True, dict=True, kw_only=True):
         Its PCI functions, by address; null where none are known.
     memory : tuple of MemoryRange or None
         Ranges of physical addresses with a name, from ``/proc/iomem``; null where they were not read (that needs root).
+    untraceable : tuple of Untraceable
+        The functions that no PTT device can trace; no key where they were not asked for.
     """
+
+    json_omits_none: ClassVar = ("untraceable",)
 
     version: int = VERSION
     origin: str
@@ -465,6 +497,7 @@ class Machine(Struct, frozen=True, dict=True, kw_only=True):
     devices: tuple[PttDevice, ...] = ()
     functions: PciFunctions = field(default_factory=PciFunctions)
     memory: tuple[MemoryRange, ...] | None = None
+    untraceable: tuple[Untraceable, ...] | None = None
 
     def ancestors(self, address: PciAddress) -> Iterator[PciAddress]:
         """Yield the bridges above a function, nearest first; the last one is its root port.

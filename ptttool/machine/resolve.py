@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ptttool.errors import DeviceError, PtttoolError, UsageError
-from ptttool.machine.model import REQUESTER, ROOT_PORT, FilterKind, Machine, PttDevice
+from ptttool.machine.model import REQUESTER, ROOT_PORT, FilterKind, Machine, PttDevice, Untraceable
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.topology import endpoints_behind, is_bridge
+from ptttool.machine.unusable.untraceable import why_untraceable
 from ptttool.machine.unusable.without_driver import functions_without_driver
 from ptttool.pci import PciAddress
 from ptttool.wording import did_you_mean, in_words
@@ -157,8 +158,8 @@ def resolve_root_port(machine: Machine, text: str, *, device: PttDevice | None =
     """
     _refuse_device(machine, text, ROOT_PORT)
     address = find_function(machine, text, prefer=ROOT_PORT)
-    port = _port_above(machine, address)
-    chosen = _choose(machine, ROOT_PORT, port, device)
+    port = _port_above(machine, address, text)
+    chosen = _choose(machine, ROOT_PORT, port, device, text, address)
     is_exact = address == PciAddress.try_parse(text)
     if port == address and is_exact:
         return Resolved(port, chosen, None)
@@ -176,7 +177,7 @@ def resolve_requester(machine: Machine, text: str, *, device: PttDevice | None =
     address = find_function(machine, text, prefer=REQUESTER)
     if any(address == one.address for owner in machine.devices for one in owner.root_ports):
         raise UsageError(f"{address} is a root port, not a requester", hint=f"use --rootport {address}", code="not-a-requester")
-    chosen = _choose(machine, REQUESTER, address, device)
+    chosen = _choose(machine, REQUESTER, address, device, text, address)
     return Resolved(address, chosen, None if PciAddress.try_parse(text) == address else f"{text.strip()} is {address}")
 
 
@@ -260,7 +261,7 @@ def find_function(machine: Machine, text: str, *, prefer: FilterKind | None = No
     )
 
 
-def _port_above(machine: Machine, address: PciAddress) -> PciAddress:
+def _port_above(machine: Machine, address: PciAddress, text: str) -> PciAddress:
     if any(address == one.address for device in machine.devices for one in device.root_ports):
         return address
     port = machine.root_port_of(address)
@@ -270,17 +271,33 @@ def _port_above(machine: Machine, address: PciAddress) -> PciAddress:
     if function is not None and is_bridge(function):
         return address
     ports = _known(machine.devices, ROOT_PORT)
+    found = _why_not(machine, address)
+    reason = "is not a root port and has none above it" if found is None else found.text
     raise DeviceError(
-        f"{address} is not a root port and has none above it: PTT traces root ports only",
-        hint=_offer(ports, ROOT_PORT),
+        f"{_called(text, address)} {reason}: PTT traces root ports only",
+        hint=f"{_offer(ports, ROOT_PORT)}; {_LIST}",
         code="no-root-port",
         function=str(address),
         known=ports,
+        **({} if found is None else {"reason": found.reason}),
     )
 
 
-def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: PttDevice | None) -> PttDevice:
-    """Choose the device that offers the filter."""
+_LIST = "'ptttool list --untraceable' shows what no PTT device can trace"
+
+
+def _why_not(machine: Machine, address: PciAddress) -> Untraceable | None:
+    return why_untraceable(machine, address, next((device.source for device in machine.devices), None))
+
+
+def _called(text: str, address: PciAddress) -> str:
+    """Return a function as the user wrote it, and its address."""
+    name = text.strip()
+    return str(address) if PciAddress.try_parse(name) == address else f"{name} ({address})"
+
+
+def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: PttDevice | None, text: str, asked: PciAddress) -> PttDevice:
+    """Choose the device that offers the filter; `asked`: the function that the text names, which may be behind a root port."""
     offering = [one for one in machine.devices if any(entry.address == address for entry in one.filters_of(kind))]
     owners = [one.name for one in offering]
     if device is not None:
@@ -289,7 +306,7 @@ def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: Ptt
         hint = f"it belongs to {in_words(owners, 'or')}" if owners else _offer(_known([device], kind), kind)
         raise UsageError(f"{address} is not a {kind} of {device.name}", hint=hint, code="wrong-device", device=device.name, owners=owners)
     if not offering:
-        raise _not_traced(machine, kind, address)
+        raise _not_traced(machine, kind, address, text, asked)
     if len(offering) > 1:
         raise UsageError(
             f"this kernel does not say which PTT device {kind} {address} belongs to: it may be {in_words(owners, 'or')}",
@@ -300,18 +317,25 @@ def _choose(machine: Machine, kind: FilterKind, address: PciAddress, device: Ptt
     return offering[0]
 
 
-def _not_traced(machine: Machine, kind: FilterKind, address: PciAddress) -> DeviceError:
+def _not_traced(machine: Machine, kind: FilterKind, address: PciAddress, text: str, asked: PciAddress) -> DeviceError:
     filters = _known(machine.devices, kind)
     hint = _offer(filters, kind)
     unbound = [] if any(one.pci is None for one in machine.devices) else functions_without_driver(machine.functions, machine.devices)
     if unbound:
         noun = "is a PTT device" if len(unbound) == 1 else "are PTT devices"
         hint = f"{in_words(unbound)} {noun} bound to no driver: the {kind} may be of {'it' if len(unbound) == 1 else 'one of them'}; {hint}"
+    found = None if unbound else _why_not(machine, asked)
+    message = f"no PTT device traces {kind} {address}"
+    if found is not None:
+        hint = f"{hint}; {_LIST}"
+        if asked != address or kind == REQUESTER:
+            message = f"no PTT device traces {_called(text, asked)}: it {found.text}"
     return DeviceError(
-        f"no PTT device traces {kind} {address}",
+        message,
         hint=hint,
         code="not-traced",
         function=str(address),
+        **({} if found is None else {"reason": found.reason}),
         known=filters,
         without_driver=[str(one) for one in unbound],
     )

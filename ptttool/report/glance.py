@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ptttool.analyses.bandwidth.document import Bandwidth
+from ptttool.analyses.bandwidth.document import MORE_THAN_THE_LINK, Bandwidth
 from ptttool.analyses.drawing.numbers import with_unit
 from ptttool.analyses.errors.document import Errors
 from ptttool.analyses.io.results import IoResult
@@ -75,7 +75,7 @@ def _outstanding(result: Outstanding) -> Iterator[Glance]:
 def _bandwidth(result: Bandwidth) -> Iterator[Glance]:
     time = result.time
     # More than the link can carry in one direction: the tick, and with it every rate and every time in seconds, is wrong.
-    is_wrong = any(flow.share is not None and flow.share > 1 for flow in result.directions)
+    is_wrong = any(note.code == MORE_THAN_THE_LINK for note in result.notes)
     least, most = ("at least ", "at most ") if time.is_at_least else ("", "")
     if time.elapsed_ticks:
         text = time_text(time.elapsed_ticks, Unit.TICKS) if is_wrong else time_text(time.scaled(time.elapsed_ticks), time.unit)

@@ -45,9 +45,15 @@ class FakeFunction:
         What it is.
     numa_node
         Its NUMA node; None for one that the firmware does not tell (``-1`` in sysfs).
+
+    Attributes
+    ----------
+    physical : PciAddress or None
+        The physical function below the same port that it is a virtual function of (SR-IOV).
     """
 
     def __init__(self, machine: MachineDescription, address: PciAddress, hardware: Hardware, *, numa_node: int | None = None) -> None:
+        self.physical: PciAddress | None = None
         self.machine = machine
         self.address = address
         self.hardware = hardware

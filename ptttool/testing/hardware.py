@@ -29,6 +29,8 @@ class Hardware:
         The other IDs of the configuration space.
     link
         The state of its PCIe link; None for a function without one.
+    is_integrated
+        Whether it is an integrated endpoint: it is in the root complex, and has no link.
     """
 
     vendor: int
@@ -41,6 +43,7 @@ class Hardware:
     subsystem_device: int = 0
     revision: int = 0
     link: Link | None = GEN1_X1
+    is_integrated: bool = False
 
     @property
     def is_bridge(self) -> bool:
@@ -126,4 +129,28 @@ NIC = Hardware(
     vendor_name="Intel Corporation",
     device_name="82574L Gigabit Network Connection",
     subsystem_vendor=0x8086,
+)
+HNS3 = Hardware(
+    0x19E5,
+    0xA222,
+    0x020000,
+    "hns3",
+    vendor_name="Huawei Technologies Co., Ltd.",
+    device_name="HNS RDMA Network Controller",
+    subsystem_vendor=0x19E5,
+    revision=0x21,
+    link=NO_LINK,
+    is_integrated=True,
+)
+SAS = Hardware(
+    0x19E5,
+    0xA230,
+    0x010700,
+    "hisi_sas_v3_hw",
+    vendor_name="Huawei Technologies Co., Ltd.",
+    device_name="HiSilicon SAS 3.0 HBA",
+    subsystem_vendor=0x19E5,
+    revision=0x21,
+    link=NO_LINK,
+    is_integrated=True,
 )

@@ -181,6 +181,8 @@ def _put_function(tree: Tree, machine: MachineDescription, function: FakeFunctio
     tree.device(path, "pci", uevent | {name: value for name, value in names.items() if value is not None})
     tree.link(f"{path}/subsystem", "/sys/bus/pci")
     tree.link(f"/sys/bus/pci/devices/{function.address}", path)
+    if function.physical is not None:
+        tree.link(f"{path}/physfn", path.replace(str(function.address), str(function.physical)))
     if isinstance(function, FakePtt) and machine.iommu is not None:
         tree.put(f"{path}/iommu_group/type", machine.iommu)
     _put_bridge(tree, machine, function, path, free)
@@ -204,6 +206,8 @@ def _put_bridge(tree: Tree, machine: MachineDescription, function: FakeFunction,
         for below in function.behind:
             _put_function(tree, machine, below, path, free)
     else:
+        if hardware.is_integrated:  # a capability of PCI Express, version 2, type 9
+            config[0x06], config[0x34], config[0x40:0x44] = 0x10, 0x40, bytes([0x10, 0, 0x92, 0])
         config[0x2C:0x30] = hardware.subsystem_vendor.to_bytes(2, "little") + hardware.subsystem_device.to_bytes(2, "little")
     tree.put(f"{path}/config", bytes(config), 0o644)
 

@@ -17,7 +17,9 @@ import pytest
 
 from ptttool.cli.main import main
 from ptttool.machine.sources.recorded import ARCHIVE
+from ptttool.pci import PciAddress
 from ptttool.testing import FakeMachine, kunpeng
+from ptttool.testing.hardware import NVME
 from tests.support.machines import BUS, MACHINES, NEW, OLD, document, run, umockdev
 
 NEW_TREE, OLD_TREE = ["--sysfs", str(MACHINES / NEW)], ["--sysfs", str(MACHINES / OLD)]
@@ -304,3 +306,15 @@ def test_driver_not_loaded_under_umockdev(tmp_path: Path) -> None:
     done = run(["list", "--json"], prefix=prefix, check=3)
     assert document(done)["error"]["code"] == "no-driver"
     assert "modprobe hisi_ptt" in done.stderr
+
+
+def test_virtual_functions_in_the_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = kunpeng()
+    virtual = machine["hisi_ptt0_0"].root_ports[0].add_endpoint("0000:01:00.2", NVME)
+    virtual.physical = PciAddress.parse("0000:01:00.0")
+    folder = machine.write_to(tmp_path / "machine")
+    assert main(["list", "--tree", "--sysfs", folder]) == 0
+    assert "virtual function of 0000:01:00.0" in capsys.readouterr().out
+    assert main(["list", "--sysfs", folder, "--json"]) == 0
+    functions = {one["address"]: one for one in json.loads(capsys.readouterr().out)["functions"]}
+    assert functions["0000:01:00.2"]["physical"] == "0000:01:00.0"

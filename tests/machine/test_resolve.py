@@ -71,7 +71,7 @@ def test_requesters(machine: Machine, text: str, address: str, sentence: str | N
         ("00:10.1", DeviceError, "unknown-function", {"function": "0000:00:10.1", "near": ["0000:00:10.0"]}),
         ("0001:00:10.0", DeviceError, "unknown-function", {"function": "0001:00:10.0", "near": ["0000:00:10.0"]}),
         ("7f:00.0", DeviceError, "unknown-function", {"function": "0000:7f:00.0", "near": []}),
-        ("00:00.0", DeviceError, "no-root-port", {"function": "0000:00:00.0", "known": PORTS}),
+        ("00:00.0", DeviceError, "no-root-port", {"function": "0000:00:00.0", "known": PORTS, "reason": "no-root-port"}),
         ("00:08.0", UsageError, "not-a-function", {"device": "hisi_ptt0_0", "known": PORTS[:3]}),
         ("hisi_ptt0_0", UsageError, "not-a-function", {"device": "hisi_ptt0_0", "known": PORTS[:3]}),
         ("08:00", UsageError, "ambiguous-name", {"candidates": ["0000:08:00.0", "0000:08:00.1"]}),
@@ -121,11 +121,12 @@ def test_of_no_device(machine: Machine) -> None:
         resolve_root_port(lonely, "nvme1")
     assert (caught.value.code, caught.value.details) == (
         "not-traced",
-        {"function": "0000:00:14.0", "known": PORTS[:3], "without_driver": []},
+        {"function": "0000:00:14.0", "reason": "other-root-port", "known": PORTS[:3], "without_driver": []},
     )
     with pytest.raises(DeviceError) as caught:
         resolve_requester(replace(machine, devices=machine.devices[2:]), "nvme1")
-    assert (caught.value.code, caught.value.details) == ("not-traced", {"function": "0000:06:00.0", "known": [], "without_driver": []})
+    details = {"function": "0000:06:00.0", "reason": "other-root-port", "known": [], "without_driver": []}
+    assert (caught.value.code, caught.value.details) == ("not-traced", details)
 
 
 def test_where_the_kernel_does_not_tell(old: Machine) -> None:

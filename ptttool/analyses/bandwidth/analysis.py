@@ -7,14 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from ptttool.analyses.bandwidth.cells import CELLS, UNKNOWN, cells_of, extra_dws
-from ptttool.analyses.bandwidth.document import Bandwidth, Flow
+from ptttool.analyses.bandwidth.document import MORE_THAN_THE_LINK, Bandwidth, Flow
 from ptttool.analyses.bandwidth.floor import floor_of
 from ptttool.analyses.bandwidth.gaps import Gaps
 from ptttool.analyses.bandwidth.rates import bursts_of, flow_of, line_of
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
-from ptttool.analyses.link import FRAMING, rate_of_ports
+from ptttool.analyses.link import FRAMING, LinkRate, rate_of_ports
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.time.facts import TimeFacts
@@ -103,29 +104,37 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
         total = flow(None, None, sums.sum(axis=1))
         intervals = self._line.intervals(by_rows=time.elapsed_ticks is None)
         directions = [flow(name, None, by_direction[:, code].sum(axis=1)) for code, name in enumerate(DIRECTIONS)]
+        flows = [
+            flow(name, tlp_class, by_direction[:, code, number])
+            for code, name in enumerate(DIRECTIONS)
+            for number, tlp_class in enumerate(CLASSES)
+        ]
+        notes = list(self._notes(time, directions, link))
+        if any(note.code == MORE_THAN_THE_LINK for note in notes):  # then no share is one
+            directions, flows = ([replace(each, share=None) for each in some] for some in (directions, flows))
         return Bandwidth(
             time=time,
             total=total,
             directions=directions,
-            flows=[
-                flow(name, tlp_class, by_direction[:, code, number])
-                for code, name in enumerate(DIRECTIONS)
-                for number, tlp_class in enumerate(CLASSES)
-            ],
+            flows=flows,
             undecodable=int(sums[0, UNKNOWN]),
             link=link,
             bursts=bursts_of(intervals, time, link),
             tick_floor=self.tick_floor(context),
             idle=self._gaps.idle(time.elapsed_ticks),
             line=line_of(intervals),
-            notes=list(self._notes(time, directions)),
+            notes=notes,
         )
 
-    def _notes(self, time: TimeFacts, directions: Iterable[Flow]) -> Iterator[Diagnostic]:
-        if any(each.share is not None and each.share > 1 for each in directions):
+    def _notes(self, time: TimeFacts, directions: Iterable[Flow], link: LinkRate | None) -> Iterator[Diagnostic]:
+        most = max((each for each in directions if each.share is not None), key=lambda each: each.share or 0.0, default=None)
+        if link is not None and most is not None and most.wire_per_second is not None and (most.share or 0.0) > 1:
+            seen, limit = most.wire_per_second / 1e6, link.bytes_per_second / 1e6
             yield Diagnostic(
-                Severity.WARNING, "more-than-the-link",
-                "more bytes than the link can carry: the length of a tick, or what is known of the link, is wrong",
+                Severity.WARNING, MORE_THAN_THE_LINK,
+                f"more bytes than the link can carry: {seen:,.4g} MB/s {most.direction}, and the link has {limit:,.4g} MB/s. The length of "
+                "a tick, or what is known of the link, is wrong, so no share of the link is known",
+                details={"direction": most.direction, "bytes_per_second": most.wire_per_second, "link": link.bytes_per_second},
             )  # fmt: skip
         if time.breaks:
             yield Diagnostic(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -35,7 +36,8 @@ class Flow(Struct, frozen=True):
     tlps_per_second, payload_per_second, wire_per_second : float or None
         The same by the elapsed seconds.
     share : float or None
-        Share of what the link can carry in one direction, from 0 on; None where that or the time is not known.
+        Share of what the link can carry in one direction, from 0 to 1; None where that or the time is not known, or where there were more
+        bytes than the link can carry (``more-than-the-link``).
     """
 
     direction: str | None
@@ -122,6 +124,10 @@ class BandwidthLine(Struct, frozen=True):
     tlps: dict[str, list[int]]
     payload_bytes: dict[str, list[int]]
     wire_bytes: dict[str, list[int]]
+
+
+MORE_THAN_THE_LINK: Final = "more-than-the-link"
+"""Code of the note that the link cannot have carried so much in the time."""
 
 
 @document("bandwidth")

@@ -27,6 +27,13 @@ def list_devices(
     tree: Annotated[
         bool, typer.Option("--tree", help="Show what is behind each root port, with PCI names, and links in the words of lspci.")
     ] = False,
+    untraceable: Annotated[
+        bool,
+        typer.Option(
+            "--untraceable",
+            help="List the devices that no PTT device can trace, and why: those in the processor, and those behind other root ports.",
+        ),
+    ] = False,
     verbose: Annotated[
         bool,
         typer.Option("-v", "--verbose", help="Also SICL and core, PMU type, path in sysfs, bits of the event terms."),
@@ -40,14 +47,27 @@ def list_devices(
     For each device: PCI address, NUMA node, the CPUs that can record it, and its root ports with their links and what is behind them.
     Notes on standard error say what the kernel does not say, and what cannot be read; reading everything needs root.
     """
-    from ptttool.cli.views.machine import common_lines, device_details, device_table, device_tree, print_diagnostics
+    from ptttool.cli.views.machine import (
+        common_lines,
+        device_details,
+        device_table,
+        device_tree,
+        print_diagnostics,
+        untraceable_table,
+    )
     from ptttool.cli.views.unfinished import print_unfinished
     from ptttool.machine.discovery import open_source, require_machine
 
     if tree:
-        refuse_beside("--tree", context, refused=("json", "verbose"))
+        refuse_beside("--tree", context, refused=("json", "verbose", "untraceable"))
+    if untraceable:
+        refuse_beside("--untraceable", context, refused=("device", "verbose"))
     source = open_source(sysfs, demo)
     machine = require_machine(source, tune=json or (device is not None and not tree))
+    if untraceable:
+        from ptttool.machine.unusable.untraceable import untraceable_of
+
+        machine = replace(machine, untraceable=untraceable_of(machine, source))
     chosen = choose_device(machine, device, quiet=json) if device is not None else None
     if chosen is not None:
         machine = replace(machine, devices=(chosen,))
@@ -61,6 +81,9 @@ def list_devices(
     if tree:
         for one in device_tree(machine):
             out.print(one)
+    elif machine.untraceable is not None:
+        out.print(untraceable_table(machine.untraceable) if machine.untraceable else "A PTT device traces every endpoint.")
+        return
     elif chosen is not None:
         out.print(device_details(machine, chosen, verbose=verbose))
     else:

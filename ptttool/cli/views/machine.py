@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ptttool.cli.terminal.talk import note, plain_table
 from ptttool.machine.budget import MAX_BUSES_ABOVE
 from ptttool.machine.cpus import format_cpus
-from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PciFunction, PttDevice
+from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PciFunction, PttDevice, Untraceable
 from ptttool.machine.topology import UNKNOWN, all_diagnostics, device_groups, endpoints_behind, link_words, port_link, words_behind
 from ptttool.pci import PciAddress
 from ptttool.wording import clean, in_words
@@ -69,6 +69,14 @@ def device_table(machine: Machine, width: int, *, verbose: bool = False) -> Tabl
             for device in group:
                 _add_side_by_side(table, rows(device), [["unknown"]], len(own))
             _add_side_by_side(table, [["any of these"]], ports, len(own))
+    return table
+
+
+def untraceable_table(functions: Iterable[Untraceable]) -> Table:
+    """Make a table of the functions that no PTT device can trace."""
+    table = plain_table(("Function", "Name", "Driver", "Why"), whole=("Function",))
+    for one in functions:
+        table.add_row(str(one.address), clean(one.name), clean(one.driver or "none"), clean(one.text))
     return table
 
 
@@ -176,6 +184,8 @@ def _branch(
     machine: Machine, children: Mapping[PciAddress, list[PciFunction]], tree: Tree, function: PciFunction, above: set[PciAddress]
 ) -> None:
     lines = [f"{function.address}  {function.names}"]
+    if function.physical is not None:
+        lines[0] += f"  (virtual function of {function.physical})"
     link = link_words(machine, function)
     below = [child for child in children.get(function.address, []) if child.address not in above and len(above) <= MAX_BUSES_ABOVE]
     empty = "nothing behind it" if not below and function.secondary is not None else None

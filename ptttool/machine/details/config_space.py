@@ -22,6 +22,7 @@ _EXPRESS = 0x10
 _MOST_CAPABILITIES = 48
 # Types of functions that have a Read Completion Boundary: endpoints, legacy endpoints, root ports, bridges to PCI. Switches have none.
 _WITH_BOUNDARY = (0, 1, 4, 7)
+_INTEGRATED = 9
 _LARGEST_SIZE = 5
 
 
@@ -96,6 +97,12 @@ def limits_of(config: bytes, *, of_virtual: bool = False) -> PcieLimits | None:
         ten_bit_tags=ten_bit_tags,
         read_boundary=(128 if _word(config, at + 0x10, 2) & 1 << 3 else 64) if has_boundary and len(config) >= at + 0x12 else None,
     )
+
+
+def is_integrated(config: bytes) -> bool:
+    """Tell whether a function is a Root Complex Integrated Endpoint: the type that its PCI Express capability has (7.5.3.2)."""
+    at = _find_express(config)
+    return at is not None and _word(config, at + 2, 2) >> 4 & 0xF == _INTEGRATED
 
 
 def _find_express(config: bytes) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from ptttool.budget import CODE as OVER_BUDGET
@@ -9,7 +11,7 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_BYTES, MAX_MEMORY_RANGES
 from ptttool.machine.details.config_space import bars_of, limits_of
 from ptttool.machine.details.memory_map import memory_ranges
-from ptttool.machine.functions.read import readable
+from ptttool.machine.functions.read import physical_of, readable
 from ptttool.machine.model import Machine, PciFunction, PciFunctions
 from ptttool.machine.sources.contract import Source, or_none
 from ptttool.pci import PciAddress
@@ -32,11 +34,11 @@ def with_details(source: Source, machine: Machine) -> Machine:
         The machine, or a part of it: no other functions are read.
     """
     functions = dict(machine.functions)
-    physical: dict[str, bytes] = {}
-    for path in source.devices("pci"):
-        address = PciAddress.try_parse(path.rpartition("/")[2])
+    paths = {address: path for path in source.devices("pci") if (address := PciAddress.try_parse(path.rpartition("/")[2])) is not None}
+    physical: dict[PciAddress, bytes] = {}
+    for address, path in paths.items():
         if address in functions:
-            functions[address] = _detailed(source, path, functions[address], physical)
+            functions[address] = _detailed(source, path, functions[address], paths, physical)
     text = _bytes(source, _MEMORY, MAX_MEMORY_BYTES).decode("utf-8", "replace")
     memory, left_out = memory_ranges(text) if text else (None, 0)
     diagnostics = machine.diagnostics
@@ -46,13 +48,18 @@ def with_details(source: Source, machine: Machine) -> Machine:
     return replace(machine, functions=PciFunctions(functions), memory=memory, diagnostics=diagnostics)
 
 
-def _detailed(source: Source, path: str, function: PciFunction, physical: dict[str, bytes]) -> PciFunction:
-    """Return a function with its details. `physical`: configuration spaces that virtual functions asked for, by path."""
+def _detailed(
+    source: Source, path: str, function: PciFunction, paths: Mapping[PciAddress, str], physical: dict[PciAddress, bytes]
+) -> PciFunction:
+    """Return a function with its details.
+
+    `paths`: of all functions of the machine; no other file is read. `physical`: configuration spaces that virtual functions asked for.
+    """
     config = settings = _bytes(source, f"{path}/config", MAX_CONFIG_BYTES)
-    owner = _physical(source, path)
+    owner = function.physical or physical_of(source, path)
     if owner is not None:
         if owner not in physical:
-            physical[owner] = _bytes(source, f"{owner}/config", MAX_CONFIG_BYTES)
+            physical[owner] = _bytes(source, f"{paths[owner]}/config", MAX_CONFIG_BYTES) if owner in paths else b""
         settings = physical[owner]
     resource = or_none(source.read, f"{path}/resource")
     iommu = shortened((or_none(source.read, f"{path}/iommu_group/type") or "").strip(), _LONGEST_TYPE)
@@ -61,15 +68,8 @@ def _detailed(source: Source, path: str, function: PciFunction, physical: dict[s
         bars=None if resource is None else bars_of(resource, config),
         transfers=limits_of(settings, of_virtual=owner is not None),
         iommu=readable(iommu) or None,
-        physical=None if owner is None else PciAddress.try_parse(owner.rpartition("/")[2]),
+        physical=owner,
     )
-
-
-def _physical(source: Source, path: str) -> str | None:
-    """Return the path of the physical function that a virtual one belongs to; None for other functions."""
-    link = f"{path}/physfn"
-    target = or_none(source.resolve, link)
-    return None if target == link else target
 
 
 def _bytes(source: Source, path: str, limit: int) -> bytes:

@@ -92,6 +92,7 @@ def _read_function(source: Source, path: str, address: PciAddress, properties: M
         numa_node=None if node is None or node < 0 else node,
         link=_link(text("current_link_speed"), text("current_link_width"), text("max_link_speed"), text("max_link_width")),
         parent=PciAddress.try_parse(path.split("/")[-2]),
+        physical=physical_of(source, path),
     )
     if not is_bridge(function):
         return function
@@ -101,6 +102,16 @@ def _read_function(source: Source, path: str, address: PciAddress, properties: M
         if len(config) > SUBORDINATE_BUS:
             secondary, subordinate = config[SECONDARY_BUS], config[SUBORDINATE_BUS]
     return replace(function, secondary=secondary, subordinate=subordinate)
+
+
+def physical_of(source: Source, path: str) -> PciAddress | None:
+    """Return the physical function that the link ``physfn`` of a virtual one names; None for other functions.
+
+    Only the address is taken from it: the link of a hostile tree can lead anywhere.
+    """
+    target = or_none(source.resolve, f"{path}/physfn")
+    address = None if target is None else PciAddress.try_parse(_last(f"/{target}"))
+    return None if address == PciAddress.try_parse(_last(path)) else address
 
 
 def _last(path: str) -> str:

@@ -17,7 +17,7 @@ _BURST: Final = 10.0
 def on_bandwidth(result: Bandwidth) -> Iterator[Advice]:
     """Yield advice on a full link and on bursts."""
     for flow in result.directions:
-        if flow.share is not None and _FULL <= flow.share <= 1:
+        if flow.share is not None and flow.share >= _FULL:
             yield Advice(
                 Severity.WARNING,
                 "link-full",

@@ -104,6 +104,28 @@ def test_settings_of_a_virtual_function_are_those_of_its_physical_one() -> None:
     assert (alone.physical, alone.transfers) == (NVME, None)
 
 
+@pytest.mark.parametrize(
+    ("target", "physical"),
+    [
+        ("../0000:01:00.2", None),  # itself
+        ("../../../../../../etc", None),
+        ("/tmp/0000:01:00.0", NVME),  # only the address is taken from it
+        ("../0000:99:00.0", PciAddress.parse("0000:99:00.0")),
+    ],
+)
+def test_links_that_lead_anywhere(target: str, physical: PciAddress | None) -> None:
+    """No file is read but those of the machine's functions."""
+    files, links = with_virtual()
+    links[f"{BUS}/0000:00:10.0/0000:01:00.2/physfn"] = target
+    files |= {f"{folder}/config": bytes(4096) for folder in ("/etc", "/tmp/0000:01:00.0")}
+    machine = detailed(files, links)
+    assert machine.functions[VIRTUAL].physical == physical
+    transfers = machine.functions[VIRTUAL].transfers
+    assert (transfers is None) == (physical is not None and physical != NVME)
+    if physical == NVME:
+        assert transfers == machine.functions[NVME].transfers
+
+
 def test_settings_of_an_old_sidecar_that_may_be_those_of_a_virtual_function() -> None:
     document = json.loads(json.dumps(to_json(detailed(*contents(NEW)))))
     for function in document["functions"]:
