@@ -48,6 +48,7 @@ def test_analyses(name: str, tmp_path: Path) -> None:
     path = recorded(tmp_path, CLOCK)
     facts = facts_of(path, name)
     assert (facts.tick_ns, facts.tick_from, facts.clock, facts.dropped) == (4.0, "sidecar", CLOCK, None)
+    assert facts_of(path, name, jobs=2) == facts
     assert facts_of(path, name, tick_ns=4.2).tick_from == "asked"
     assert facts_of(path, name, time_model="delta").dropped.details["reason"] == "model"
 

@@ -147,7 +147,7 @@ def _reasons(
         yield (
             "model",
             clock.model.value,
-            f"the Time field is taken for a {clock.model}, and the clock beside the recording is a {measured.model}",
+            f"the Time field is read by the model {clock.model}, and the clock beside the recording has the model {measured.model}",
         )
     if calibration is not None and calibration.tick_ns is not None and calibration.error is not None:
         tick = calibration.tick_ns
@@ -157,14 +157,7 @@ def _reasons(
         if is_long or (calibration.state in (CalibrationState.USED, CalibrationState.TIME_UNSEEN) and tick + error < measured.low_ns):
             yield "timestamps", tick, f"the timestamps of the AUX records say {tick:.5g} ns a tick (±{100 * calibration.error:.2g} %)"
     if floor is not None and floor.tick_ns > measured.high_ns * (1 + _CLOCKS):
-        yield (
-            "link",
-            floor.tick_ns,
-            (
-                f"{floor.wire_bytes:,} bytes {floor.direction} in {floor.ticks:,} ticks, from index {floor.index} on: the link "
-                f"({', '.join(floor.links)}) carries them only if a tick is {floor.tick_ns:.4g} ns or more"
-            ),
-        )
+        yield "link", floor.tick_ns, f"a tick is {floor.tick_ns:.4g} ns or more ({floor})"
     lasted = clock.elapsed * measured.low_ns / 1e9
     if seconds is not None and lasted > seconds * (1 + _SHARE) + _SECONDS:
         yield "duration", seconds, f"{clock.elapsed:,} ticks would be {lasted:.4g} s, and only {seconds:.4g} s were traced"
