@@ -8,6 +8,7 @@ from ptttool.analyses.contract import ANALYSES
 from ptttool.analyses.needs import LackCode
 from ptttool.capture.event.terms import Direction, Format
 from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.machine.measured import Measured
 from ptttool.pci import PciAddress
 from ptttool.planner.runs import Run, Wanted, lacking, matching
 from ptttool.wording import in_words
@@ -16,7 +17,13 @@ _TIMED = ("latency", "outstanding", "mmio", "bandwidth", "io")
 
 
 def limits_of(
-    purposes: Sequence[str], needs: Sequence[Wanted], runs: Sequence[Run], requester: PciAddress | None, *, has_pattern: bool = False
+    purposes: Sequence[str],
+    needs: Sequence[Wanted],
+    runs: Sequence[Run],
+    requester: PciAddress | None,
+    *,
+    has_pattern: bool = False,
+    measured: Measured | None = None,
 ) -> Iterator[Diagnostic]:
     """Yield what recordings of the runs cannot show of the purposes.
 
@@ -32,6 +39,8 @@ def limits_of(
         The one requester that is traced.
     has_pattern : bool
         Whether the PMU has the term ``pattern``.
+    measured : Measured or None
+        What the self-test has measured on this machine.
     """
     for one, lack in lacking(needs, runs, None if requester is None else requester.routing_id):
         severity = Severity.WARNING if lack.is_vital else Severity.INFO
@@ -50,13 +59,9 @@ def limits_of(
         message = f"{len(runs)} runs, one after another: they see different moments, and no transaction is matched across them"
         yield _note("one-after-another", message)
     if any(run.direction is Direction.BOTH and len(run.types) > 1 for run in runs):
-        yield _note(
-            "several-types-outbound",
-            "requests and their completions need two types in one recording with outbound TLPs; the kernel documentation allows one type "
-            "outbound, so ptttool looks afterwards whether both are there",
-        )
+        yield from _of_both(purposes, measured)
     yield from _of_format(purposes, runs)
-    if set(purposes) & set(_TIMED):
+    if set(purposes) & set(_TIMED) and (measured is None or not all(run.format in measured.clocks for run in runs)):
         message = "times are in ticks of the device: no document says how long a tick is; 'ptttool selftest' measures it"
         yield _note("ticks", message)
     if has_pattern and matching(purposes):
@@ -67,6 +72,21 @@ def limits_of(
         yield _note("open-ends", message)
     message = "the driver does not flag losses: only signs in the recording show a trace that ended early, or an overwritten buffer"
     yield _note("silent-loss", message)
+
+
+def _of_both(purposes: Sequence[str], measured: Measured | None) -> Iterator[Diagnostic]:
+    """Yield what recordings of both directions and several types may lack."""
+    seen = None if measured is None else measured.several_types_outbound
+    needed = "requests and their completions need two types in one recording with outbound TLPs"
+    if seen is None:
+        message = f"{needed}; the kernel documentation allows one type outbound, so ptttool looks afterwards whether both are there"
+        yield _note("several-types-outbound", message)
+    elif not seen:
+        message = f"{needed}; the self-test found that this device records one type only"
+        yield Diagnostic(Severity.WARNING, "one-type-outbound", message)
+    if measured is not None and measured.in_order is False and matching(purposes):
+        message = "the self-test found TLPs of both directions out of order: some completions may come before their requests"
+        yield Diagnostic(Severity.WARNING, "out-of-order", message)
 
 
 def _of_format(purposes: Sequence[str], runs: Sequence[Run]) -> Iterator[Diagnostic]:

@@ -19,6 +19,7 @@ from ptttool.capture.plan import check_aux_size
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 from ptttool.machine.details.read import with_details
+from ptttool.machine.measured import Measured, measured_here
 from ptttool.machine.model import PttDevice
 from ptttool.machine.old_kernels import EARLY_COMMIT, commits_early
 from ptttool.machine.sources.contract import DEMO
@@ -274,7 +275,9 @@ def plan_runs(
         counters=tuple(advise(purposes, first.device, ports, first.request.requester, seconds)),
         limits=(
             *([_late_commit(machine.kernel, size)] if early is False else []),
-            *limits_of(purposes, needs, runs, first.request.requester, has_pattern="pattern" in terms_of(first.device)),
+            *limits_of(
+                purposes, needs, runs, first.request.requester, has_pattern="pattern" in terms_of(first.device), measured=_measured(first)
+            ),
         ),
     )
 
@@ -286,6 +289,12 @@ def _late_commit(release: str | None, aux_size: int) -> Diagnostic:
     )
     hint = "a larger --aux-size holds more; a distribution may have taken the change into its kernel"
     return Diagnostic(Severity.WARNING, "late-commit", message, hint, details={"aux_size": aux_size, "release": release})
+
+
+def _measured(chosen: ChosenEvent) -> Measured | None:
+    """Return what the self-test has measured on the machine of an event; None where nothing was."""
+    source = None if chosen.device is None else chosen.device.source
+    return None if source is None else measured_here(source)[0]
 
 
 def _purposes_of(run: Run, needs: Sequence[Wanted], purposes: Sequence[str]) -> tuple[str, ...]:

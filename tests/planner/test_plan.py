@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -14,6 +15,7 @@ from ptttool.api.planning import plan_for
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.cli.main import main
 from ptttool.errors import DeviceError
+from ptttool.machine.measured import Measured, MeasuredClock, keep, key_of
 from ptttool.machine.model import FormatTerm, Machine, PciFunctions
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
@@ -47,6 +49,24 @@ def test_a_plan(machine: Machine, tmp_path: Path) -> None:
     assert plan.link.are_sizes_known
     assert plan.free is not None
     assert {"other-need", "several-types-outbound", "4dw", "ticks", "open-ends", "silent-loss"} == set(codes(plan))
+
+
+def test_what_the_self_test_has_measured(machine: Machine) -> None:
+    source = machine.devices[0].source
+    assert source is not None
+    key = key_of(source)
+    assert key is not None
+    clock = MeasuredClock("counter", 11, 4.0, 3.9, 4.1, 61)
+
+    def said(**measured: Any) -> set[str]:
+        keep(Measured(key, "2026-11-20T10:00:00+00:00", **measured))
+        return set(codes(plan_for(machine, "latency", root_ports=["nvme0"]))) - {"other-need", "4dw", "open-ends", "silent-loss"}
+
+    assert said() == {"several-types-outbound", "ticks"}
+    assert said(clocks={"8dw": structs.replace(clock, bits=32)}) == {"several-types-outbound", "ticks"}
+    assert said(clocks={"4dw": clock}) == {"several-types-outbound"}
+    assert said(clocks={"4dw": clock}, several_types_outbound=True, in_order=True) == set()
+    assert said(clocks={"4dw": clock}, several_types_outbound=False, in_order=False) == {"one-type-outbound", "out-of-order"}
 
 
 def test_a_plan_of_another_machine_is_to_be_run_there(tmp_path: Path) -> None:
