@@ -72,6 +72,11 @@ if TYPE_CHECKING:
     from ptttool.api.planning import record_plan as record_plan
     from ptttool.api.recording import Recording as Recording
     from ptttool.api.recording import open as open
+    from ptttool.api.selftest import Judged as Judged
+    from ptttool.api.selftest import SelfTest as SelfTest
+    from ptttool.api.selftest import Verdict as Verdict
+    from ptttool.api.selftest import judge_recordings as judge_recordings
+    from ptttool.api.selftest import run_selftest as run_selftest
     from ptttool.api.sweep import SweepOptions as SweepOptions
     from ptttool.api.sweep import SweepPlan as SweepPlan
     from ptttool.api.sweep import SweepResult as SweepResult
@@ -131,6 +136,7 @@ _HOMES = {
         "ptttool.api.planning": "CapturePlan RecordedPlan plan_for record_plan",
         "ptttool.api.metrics": "Metrics machine_metrics recording_metrics",
         "ptttool.api.recording": "Recording open",
+        "ptttool.api.selftest": "Judged SelfTest Verdict judge_recordings run_selftest",
         "ptttool.api.sweep": "SweepOptions SweepPlan SweepResult plan_sweep sweep_options sweep_tune_attributes",
         "ptttool.decoders.contract": "PROTOCOLS",
         "ptttool.diagnostics": "Diagnostic Severity",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from ptttool.api import command_words, listed
 from ptttool.api.machine import find_device
@@ -25,8 +28,8 @@ from ptttool.capture.replay import replay
 from ptttool.capture.sidecar import load
 from ptttool.capture.unfinished.leftovers import Leftover
 from ptttool.capture.unfinished.recover import RecoveredRecording, find_unfinished, recover_recording
-from ptttool.diagnostics import Diagnostic
-from ptttool.errors import InputError, UsageError
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.errors import InputError, PtttoolError, UsageError
 from ptttool.machine.model import Machine
 from ptttool.machine.pmu import is_ptt
 from ptttool.perfdata.budget import MAX_DESCRIPTIONS
@@ -37,6 +40,7 @@ from ptttool.recording.opening import open_perfdata
 
 if TYPE_CHECKING:
     from ptttool.capture.perf.recorder import RecordingProgress
+    from ptttool.selftest.anchors import Anchors
 
 __all__ = [
     "BuiltEvent",
@@ -341,6 +345,7 @@ def record(
     progress: Callable[[RecordingProgress], None] | None = None,
     report: Callable[[Diagnostic], None] | None = None,
     command_stdout: int | None = None,
+    anchors: bool = False,
 ) -> Recorded:
     """Record, and write a sidecar: a file beside the recording with facts that perf.data cannot hold.
 
@@ -356,6 +361,8 @@ def record(
         Called with each diagnostic as soon as it is known; the result has all of them, too.
     command_stdout : int, optional
         File descriptor for the standard output of the command that runs while recording.
+    anchors : bool
+        Read registers of an endpoint meanwhile, ten times a second, and keep the clock that they give beside the recording.
 
     Returns
     -------
@@ -387,6 +394,30 @@ def record(
     if source is not None and source.live:
         from ptttool.capture.record import record as record_live  # a replay does without perf
 
-        with hold_device(plan.device.name, purpose=f"trace -o {plan.output}"):
-            return record_live(plan, source, progress=progress, report=report, command_stdout=command_stdout)
+        with hold_device(plan.device.name, purpose=f"trace -o {plan.output}"), ExitStack() as stack:
+            reads = None
+            if anchors:
+                from ptttool.selftest.anchors import anchoring
+
+                reads = stack.enter_context(anchoring(plan, source))
+            recorded = record_live(plan, source, progress=progress, report=report, command_stdout=command_stdout)
+            return recorded if reads is None else _anchored(recorded, reads, report)
+    if anchors:
+        raise UsageError("--anchors: a replay has no clock of its own", hint="leave it out", code="no-anchors")
     return replay(plan, report=report)
+
+
+def _anchored(recorded: Recorded, reads: Anchors, report: Callable[[Diagnostic], None] | None) -> Recorded:
+    """Keep the clock that reads during a recording give, and say so."""
+    from ptttool.selftest.anchors import keep_clock
+
+    clock, said = reads.clock(recorded.path)
+    if clock is not None:
+        try:
+            keep_clock(recorded.path, clock)
+        except (PtttoolError, OSError) as error:
+            why = error.message if isinstance(error, PtttoolError) else error.strerror
+            said = Diagnostic(Severity.WARNING, "no-anchors", f"the clock of the recording is not kept: {why}")
+    if report is not None:
+        report(said)
+    return replace(recorded, diagnostics=(*recorded.diagnostics, said))

@@ -95,6 +95,10 @@ def _options(
     """Handle the options before the command; :func:`main` has read them."""
 
 
+ALIASES = {"calibrate": "selftest"}
+"""Other names of commands."""
+
+
 def load_commands(arguments: Sequence[str] = ()) -> list[PlugInError]:
     """Import the modules that hold the commands; each registers itself on :data:`ptttool.cli.app.app`.
 
@@ -158,6 +162,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     own, command = _options_before(arguments)
+    if command and command[0] in ALIASES:
+        command = [ALIASES[command[0]], *command[1:]]
+        arguments = [*own, *command]
     if "--plugins" in own:
         allow_foreign_plug_ins()
     try:

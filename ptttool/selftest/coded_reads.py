@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -53,8 +54,8 @@ def gaps(count: int) -> Iterator[float]:
         yield spaced[number] if number < len(spaced) else 0.0
 
 
-def read(config: str, waits: Iterator[float]) -> tuple[list[tuple[int, str, int, int]], str | None]:
-    """Read until the waits end, SIGTERM comes, or a read fails.
+def read(config: str, waits: Iterator[float], *, watched: bool) -> tuple[list[tuple[int, str, int, int]], str | None]:
+    """Read until the waits end, SIGTERM comes, or a read fails; ``watched``: also until standard input ends, as it does with its owner.
 
     Returns
     -------
@@ -81,7 +82,9 @@ def read(config: str, waits: Iterator[float]) -> tuple[list[tuple[int, str, int,
             reads.append((offset, data.hex(), before, after))
             if len(data) != 4:
                 return reads, f"{len(data)} bytes of 4 were read at {offset:#x}"
-            if wait:
+            if wait and watched:
+                stopped = bool(select.select([0], [], [], wait)[0]) or stopped
+            elif wait:
                 time.sleep(wait)
             if stopped:
                 break
@@ -93,8 +96,10 @@ def read(config: str, waits: Iterator[float]) -> tuple[list[tuple[int, str, int,
 def main(config: str, function: str, output: str, how: str) -> int:
     """Read, and write what was read; `how` is a number of reads, or ``every SECONDS``."""
     word, _, seconds = how.partition(" ")
-    waits = (float(seconds) for _ in range(MOST)) if word == "every" else gaps(min(int(word), MOST))
-    reads, problem = read(config, waits)
+    # Around the time that is asked for: the waits are a pattern, too, by which completions alone are told apart.
+    spread = (float(seconds) * (0.5 + offset / (4 * REGISTERS - 4)) for offset in offsets() if word == "every")
+    waits = spread if word == "every" else gaps(min(int(word), MOST))
+    reads, problem = read(config, waits, watched=word == "every")
     columns = ["offset", "data", "before_ns", "after_ns"]
     document = {"bdf": function, "clock": "CLOCK_MONOTONIC", "columns": columns, "reads": reads, "problem": problem}
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

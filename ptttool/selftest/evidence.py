@@ -34,6 +34,8 @@ _COLUMNS: Final = (
 )  # fmt: skip
 # Reads of others in a row that are passed over, as lspci -xxxx makes them, and how often something may come between.
 _MOST_STRANGERS, _MOST_BREAKS = 1100, 1000
+# Waits between completions by which they are told apart, at least.
+_FEWEST_WAITS = 4
 # Bytes of a record of 8DW, and of trace that is looked at in one piece.
 _RECORD, _PIECE = 32, 1 << 20
 Numbers = npt.NDArray[np.int64]
@@ -307,13 +309,14 @@ def _nearest(recorded: Sequence[int], row: int, read: int, windows: Mapping[tupl
 
 
 def _completions(rows: Found, readings: Readings | None, requests: Found, kinds: tuple[str, ...]) -> Found:
-    """Return the completions of the reads: by tag and order where their requests are there; else where there are as many as reads."""
+    """Return the completions of the reads: by tag and order where their requests are there; else all in a row, where that is one row."""
     own = np.flatnonzero(np.isin(rows.columns["kind"], _codes(kinds, COMPLETIONS)))
     none = rows.take(own[:0], own[:0])
     if readings is None or not len(own):
         return none
     if not len(requests):
-        return rows.take(own, np.arange(len(own))) if len(own) == len(readings) else none
+        first = 0 if len(own) == len(readings) else _first_read(rows.counted[own], rows.added[own], readings)
+        return none if first is None else rows.take(own, np.arange(first, first + len(own)))
     # The processor waits for each read: the completion of one comes before the next request, unless their order is not kept.
     tags, places = rows.columns["tag"][own].tolist(), rows.index[own].tolist()
     free: dict[int, list[int]] = {}
@@ -328,3 +331,17 @@ def _completions(rows: Found, readings: Readings | None, requests: Found, kinds:
             reads.append(read)
     order = np.array(chosen, dtype=np.intp)
     return rows.take(order, np.array(reads, dtype=np.int64))
+
+
+def _first_read(counted: Numbers, added: Numbers, readings: Readings) -> int | None:
+    """Return the read that the first of some completions belongs to: the only one from which on the waits between reads fit."""
+    fitting = set()
+    for ticks in (np.diff(counted), np.diff(added)):
+        if len(ticks) < _FEWEST_WAITS or (ticks <= 0).any():
+            continue
+        for first in range(len(readings) - len(ticks)):
+            before, after = (times[first : first + len(ticks) + 1] for times in (readings.before, readings.after))
+            low, high = (before[1:] - after[:-1]) / ticks, (after[1:] - before[:-1]) / ticks
+            if max(low.max(), 0) <= high.min():
+                fitting.add(first)
+    return fitting.pop() if len(fitting) == 1 else None

@@ -30,8 +30,8 @@ from ptttool.selftest import readings
 from ptttool.selftest.coded_reads import MOST
 from ptttool.selftest.document import Judged, SelfTest, TestedRecording, Verdict
 from ptttool.selftest.evidence import Evidence, look
-from ptttool.selftest.judge_machine import judge_reach, judge_sysfs, judge_tune, undecided
-from ptttool.selftest.judge_records import (
+from ptttool.selftest.judges.machine import judge_reach, judge_sysfs, judge_tune, undecided
+from ptttool.selftest.judges.records import (
     commits_early,
     judge_aux,
     judge_completions,
@@ -44,7 +44,7 @@ from ptttool.selftest.judge_records import (
     judge_so,
     judge_types,
 )
-from ptttool.selftest.judge_time import Clocks, judge_order
+from ptttool.selftest.judges.time import Clocks, judge_order
 from ptttool.selftest.load import (
     LARGE,
     LARGE_READS,
@@ -145,7 +145,7 @@ def subject_of(source: Source, machine: Machine, device: PttDevice | None, funct
             for endpoint in endpoints_behind(machine, port.address):
                 if function not in (None, endpoint.address):
                     continue
-                if function is None and _sleeps(source, endpoint.address):
+                if function is None and sleeps(source, endpoint.address):
                     asleep.append(endpoint)
                     continue
                 return Subject(machine, one, port.address, endpoint)
@@ -157,7 +157,8 @@ def subject_of(source: Source, machine: Machine, device: PttDevice | None, funct
     raise DeviceError(f"no endpoint is behind {what}", hint="'ptttool list --tree' shows what is", code="no-endpoint")
 
 
-def _sleeps(source: Source, address: PciAddress) -> bool:
+def sleeps(source: Source, address: PciAddress) -> bool:
+    """Return whether a function is suspended: reading its registers would wake its link."""
     return (or_none(source.read, f"/sys/bus/pci/devices/{address}/power/runtime_status") or "").strip() in _SUSPENDED
 
 

@@ -34,7 +34,9 @@ class Machine:
     folder: Path
     dump: list[str]
 
-    def run(self, *arguments: str, wrong: str = "nothing", case: str = "good", **more: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, wrong: str = "nothing", case: str = "good", command: str = "selftest", **more: str
+    ) -> subprocess.CompletedProcess[str]:
         environment = {
             **os.environ,
             "PYTHONPATH": str(REPOSITORY),
@@ -46,7 +48,7 @@ class Machine:
             "PTTTOOL_STATE_DIR": str(self.folder / "state"),
             **more,
         }
-        words = [*self.dump, sys.executable, str(STANDIN / "as_root.py"), "selftest", *arguments]
+        words = [*self.dump, sys.executable, str(STANDIN / "as_root.py"), command, *arguments]
         return subprocess.run(words, capture_output=True, text=True, cwd=self.folder, env=environment, timeout=240)
 
 
@@ -197,3 +199,45 @@ def test_times_that_run_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[
     (tmp_path / "anchors-8dw-dir1.reads.json").write_text(json.dumps(body), encoding="utf-8")
     assert main(["selftest", "--from", str(tmp_path), "--json"]) == 6
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "readings-damaged"
+
+
+# ---- trace --anchors
+
+
+ANCHORED = ["trace", "--rootport", "0000:00:10.0", "--anchors", "--duration", "1.5", "-o", "own.data"]
+
+
+def clock_of(machine: Machine, *arguments: str) -> tuple[dict[str, Any] | None, str]:
+    """The clock in the sidecar, and what was said."""
+    done = machine.run(*arguments, command="trace")
+    assert "Traceback" not in done.stderr
+    return json.loads((machine.folder / "own.data.ptttool.json").read_text(encoding="utf-8"))["clock"], done.stderr
+
+
+@pytest.mark.parametrize("event", [["--type", "np", "--direction", "outbound"], ["--completions", "a"]], ids=["requests", "completions"])
+def test_a_recording_gets_its_own_clock(machine: Machine, event: list[str]) -> None:
+    clock, _ = clock_of(machine, *ANCHORED[1:], "--format", "8dw", *event)
+    assert clock is not None
+    assert clock["low_ns"] <= 4.0007 <= clock["high_ns"]
+    assert clock["anchors"] >= 5
+    assert clock["source"] == "anchors"
+    with ptttool.open(machine.folder / "own.data") as recording:
+        time = recording.analyze("bandwidth").time
+    assert (time.tick_ns, time.tick_from) == (clock["tick_ns"], "sidecar")
+
+
+def test_11_bits_that_turn_round_unseen_give_no_clock(machine: Machine) -> None:
+    clock, said = clock_of(machine, *ANCHORED[1:], "--format", "4dw", "--type", "np", "--direction", "outbound")
+    assert clock is None
+    assert "no clock of its own" in said
+
+
+def test_an_event_without_such_reads(machine: Machine) -> None:
+    done = machine.run(*ANCHORED[1:], "--format", "8dw", "--type", "p", "--json", command="trace")
+    assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (2, "no-anchors")
+    assert not (machine.folder / "own.data").exists()
+
+
+def test_a_replay_has_no_clock_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*ANCHORED, "--demo", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "no-anchors"

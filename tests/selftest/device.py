@@ -1,6 +1,6 @@
 """A model of the PTT device whose truth is known: it records coded reads as the event asks, rightly or with one thing wrong.
 
-As a program (``python -m tests.selftest.device EVENT READS OUTPUT WRONG``) it writes what the stand-in perf is to have recorded.
+As a program (``python -m tests.selftest.device EVENT READS OUTPUT WRONG BEGIN END``) it writes what the stand-in perf is to have recorded.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class Device:
         """What passes and is recorded: moment, kind, register and tag."""
         direction, is_8dw = event.fields["direction"], event.format is Format.DW8
         outbound = direction == 1 or not is_8dw
-        inbound = direction == self.completions
+        inbound = direction == self.completions or (direction == 0 and not is_8dw)
+        outbound = outbound and direction != 0
         rng = np.random.default_rng(1)
         rows: list[tuple[int, int, int, int]] = []
         for number, (offset, _, before, after) in enumerate(reads):
@@ -189,5 +190,12 @@ def write(path: Path, event: Explanation, data: bytes, *, late: bool) -> None:
         writer.write(file, said, features, parts, writer.supply_of(iter([memoryview(data)])))
 
 
+def main(event: str, reads: str, output: str, wrong: str, begin: str = "0", end: str = str(1 << 62)) -> None:
+    """Record the reads that were made while the event was on."""
+    made = json.loads(Path(reads).read_text(encoding="utf-8"))
+    made["reads"] = [each for each in made["reads"] if int(begin) <= each[2] and each[3] <= int(end)]
+    Device().wrong(wrong).record(explained(event), made, Path(output))
+
+
 if __name__ == "__main__":
-    Device().wrong(sys.argv[4]).record(explained(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text()), Path(sys.argv[3]))
+    main(*sys.argv[1:])

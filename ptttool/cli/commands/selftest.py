@@ -14,9 +14,13 @@ from ptttool.cli.terminal.talk import note, outlive_reader, print_diagnostic, pr
 from ptttool.errors import ExitCode, UsageError
 
 EXAMPLES = (
-    Example("ptttool selftest", "Read registers of the first endpoint while it is traced, and judge each assumption."),
-    Example("ptttool selftest nvme0 --load read -o selftest.tar.gz", "Read the drive, too, and keep the recordings for support."),
-    Example("ptttool selftest --from fixtures/anchors", "Judge recordings and readings that were made elsewhere."),
+    Example("ptttool selftest", "Read registers of the first endpoint while it is traced, and judge each assumption.", needs_terminal=True),
+    Example(
+        "ptttool selftest nvme0 --load read -o selftest.tar.gz",
+        "Read the drive, too, and keep the recordings for support.",
+        needs_terminal=True,
+    ),
+    Example("ptttool selftest --from anchors", "Judge recordings and readings that were made elsewhere.", exit_code=1),
 )
 FILES = (KeptFile("/var/lib/ptttool/machine.json", "The clock that was measured: later traces know nanoseconds by it."),)
 LOADS = ("config", "read")
@@ -54,7 +58,7 @@ def selftest(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """Measure what no document says of the PTT device: its clock, its order, which TLPs it records.
+    """Measure what no document says: clock, order, what is recorded.
 
     Registers of an endpoint are read in a pattern that cannot be mistaken, with the clock taken before and after each read, while each
     format and direction is recorded. So it is known which TLPs must be there, and when. Each assumption becomes confirmed, refuted or

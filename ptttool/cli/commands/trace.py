@@ -91,6 +91,10 @@ def trace(
         bool, typer.Option("--keep-command", help="Keep the arguments of COMMAND in the file beside the recording. Without it only its "
         "name and their number are kept: arguments can hold passwords.")
     ] = False,
+    anchors: Annotated[
+        bool, typer.Option("--anchors", help="Read registers of an endpoint behind the port meanwhile, ten times a second: the recording "
+        "gets its own clock. The event has to trace such reads (outbound np, or --completions a).")
+    ] = False,
     decode: Annotated[bool, typer.Option("--decode/--no-decode", help="Read the recording afterwards and sum it up.")] = True,
     counters: Annotated[
         bool, typer.Option("--counters/--no-counters", help="Count TLPs beside the trace, where the kernel has the hisi_pcie PMU: what "
@@ -190,7 +194,7 @@ def trace(
         return
     from ptttool.cli.views.trace_report import Reporting
 
-    _carry_out(plans, runs, whole, output, Reporting(decode, json, fail_on_loss), verbose=verbose)
+    _carry_out(plans, runs, whole, output, Reporting(decode, json, fail_on_loss), verbose=verbose, anchors=anchors)
 
 
 def _planned(
@@ -245,7 +249,7 @@ def _print_commands(plans: Sequence[Plan], *, json: bool) -> None:
 
 
 def _carry_out(
-    plans: Sequence[Plan], runs: Sequence[Run], whole: CapturePlan | None, output: Path, how: Reporting, *, verbose: bool
+    plans: Sequence[Plan], runs: Sequence[Run], whole: CapturePlan | None, output: Path, how: Reporting, *, verbose: bool, anchors: bool
 ) -> None:
     """Record, one run after another, and report what was recorded."""
     from ptttool.capture.series.record import record_series
@@ -257,7 +261,7 @@ def _carry_out(
 
     def record_run(number: int, plan: Plan) -> Recorded:
         note(f"run {number + 1} of {len(plans)}: {runs[number].name}")
-        return _record(plan, verbose=verbose, json=how.json)
+        return _record(plan, verbose=verbose, json=how.json, anchors=anchors)
 
     def checks() -> tuple[PlanCheck, ...] | None:
         if whole is None:
@@ -266,7 +270,7 @@ def _carry_out(
         return tuple(check_recordings(whole.purposes, whole.wanted, checked))
 
     if len(plans) == 1:
-        one = _record(plans[0], verbose=verbose, json=how.json)
+        one = _record(plans[0], verbose=verbose, json=how.json, anchors=anchors)
         recorded = [(plans[0], one)]
         with _reader_may_be_gone(one.stopped_by):
             report(plans[0], one, how, checks)
@@ -290,7 +294,7 @@ def _reader_may_be_gone(stopped_by: str | None) -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _record(plan: Plan, *, verbose: bool, json: bool) -> Recorded:
+def _record(plan: Plan, *, verbose: bool, json: bool, anchors: bool) -> Recorded:
     """Record with a progress line, and print what perf wrote if ``verbose``."""
     from ptttool.api.capture import record
     from ptttool.cli.terminal.recording_line import progress_line
@@ -303,7 +307,7 @@ def _record(plan: Plan, *, verbose: bool, json: bool) -> Recorded:
     perf_stderr = ""
     try:
         with nullcontext() if live else tidy_end(), progress_line(plan) as show:
-            recorded = record(plan, progress=show, report=print_diagnostic, command_stdout=command_stdout)
+            recorded = record(plan, progress=show, report=print_diagnostic, command_stdout=command_stdout, anchors=anchors)
         perf_stderr = recorded.perf_stderr
         return recorded
     except PtttoolError as error:

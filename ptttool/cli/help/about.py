@@ -45,7 +45,7 @@ class Example(Struct, frozen=True):
     exit_code : int
         The exit code that it ends with.
     needs_terminal : bool
-        The test cannot run it: it is a screen. It is parsed only.
+        The test cannot run it: it is a screen, or measures the running machine. It is parsed only.
     """
 
     line: str

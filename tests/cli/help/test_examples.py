@@ -43,6 +43,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "raid.toml").write_text(text.replace("qos_tx_p = 1", "qos_tx_p = 2"), encoding="utf-8")
     shutil.copy(ROOT / "fixtures" / "riscv" / "program.elf", folder / "program.elf")
     shutil.copy(ROOT / "fixtures" / "etrace" / "median-basic.bin", folder / "hart.bin")
+    shutil.copytree(ROOT / "fixtures" / "anchors", folder / "anchors")
     return folder
 
 
@@ -57,7 +58,10 @@ def words_of(path: str, example: Example) -> list[str]:
 def test_examples_work(path: str, example: Example, recordings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"{example.line} ".startswith(f"{path} ") or path == "ptttool"
     for one in recordings.iterdir():
-        shutil.copy(one, tmp_path)
+        if one.is_dir():
+            shutil.copytree(one, tmp_path / one.name)
+        else:
+            shutil.copy(one, tmp_path)
     (tmp_path / "image").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,0 +1,1 @@
+"""Judge assumptions by what recordings and the machine show."""
