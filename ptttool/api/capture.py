@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ptttool.api import command_words, listed
 from ptttool.api.machine import find_device
 from ptttool.capture.checks.host import online_cpus
+from ptttool.capture.cpu import choose_cpu, occupied_on
 from ptttool.capture.device.lock import hold_device
 from ptttool.capture.event.build import BuiltEvent
 from ptttool.capture.event.choose import ChosenEvent, EventOptions, choose, choose_without_machine
@@ -23,7 +24,7 @@ from ptttool.capture.event.parse import parse_event, parse_number, pmu_of
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.capture.keep import Recorded
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
-from ptttool.capture.plan import Plan, choose_cpu
+from ptttool.capture.plan import Plan, check_aux_size
 from ptttool.capture.replay import replay
 from ptttool.capture.sidecar import load
 from ptttool.capture.unfinished.leftovers import Leftover
@@ -288,7 +289,7 @@ def plan_recording(
     duration: float | None = None,
     command: Iterable[str] = (),
     cpu: int | None = None,
-    aux_size: int = DEFAULT_AUX_SIZE,
+    aux_size: int | None = None,
     keep_command: bool = False,
     force: bool = False,
     counters: bool = True,
@@ -306,9 +307,11 @@ def plan_recording(
     command : Iterable of str
         The command to run while recording.
     cpu : int, optional
-        The CPU that records; by default the first one of the device's cpumask that is online.
-    aux_size : int
-        Bytes of the AUX area: a power of two, at least 16 MiB.
+        The CPU that records; by default one of the device's cpumask that is online and has little else to do, and not CPU 0 where there is
+        another. A diagnostic among ``notes`` says why (``cpu-chosen``).
+    aux_size : int, optional
+        Bytes of the AUX area: a power of two, at least 16 MiB. By default 64 MiB; with a driver that hands trace over only when the area is
+        full, as much as is sensible, since the trace ends there (``late-commit`` among ``notes``).
     keep_command : bool
         Keep the arguments of the command in the sidecar. By default only the program and the number of arguments are kept, as arguments
         can hold passwords.
@@ -330,13 +333,29 @@ def plan_recording(
     >>> machine = find_machine(demo=True)
     >>> chosen = build_event(machine, root_ports=["nvme0"], format="8dw")
     >>> print(*plan_recording(chosen, duration=10).perf_command)
-    perf record -e hisi_ptt0_0/filter=0x80001,type=7,direction=2,format=1/ -C 0 -m ,64M -o perf.data -- sleep 10
+    perf record -e hisi_ptt0_0/filter=0x80001,type=7,direction=2,format=1/ -C 1 -m ,64M -o perf.data -- sleep 10
     """
-    device = chosen.device
-    if device is not None:
-        source = device.source
-        cpu = choose_cpu(device, cpu, online_cpus(source) if source is not None and source.live else None)
-    return Plan(chosen, cpu or 0, aux_size, Path(output), duration, command_words(command), keep_command, force, counters)
+    notes: list[Diagnostic] = []
+    if aux_size is not None:
+        check_aux_size(aux_size)
+    if chosen.device is not None and chosen.machine is not None:
+        from ptttool.planner.plan import area_of
+
+        cpu, why = cpu_of(chosen, cpu)
+        aux_size, late = area_of(chosen, aux_size, Path(output), duration)
+        notes = [one for one in (late, why) if one is not None]
+    size = aux_size or DEFAULT_AUX_SIZE
+    return Plan(chosen, cpu or 0, size, Path(output), duration, command_words(command), keep_command, force, counters, tuple(notes))
+
+
+def cpu_of(chosen: ChosenEvent, cpu: int | None) -> tuple[int, Diagnostic | None]:
+    """Choose the CPU that records an event of a machine; parameters and errors are those of :func:`~ptttool.capture.cpu.choose_cpu`."""
+    device, machine, asked = chosen.device, chosen.machine, chosen.request
+    assert device is not None
+    assert machine is not None
+    online = online_cpus(device.source) if device.source is not None and device.source.live else None
+    addresses = asked.root_ports if asked.requester is None else (asked.requester,)
+    return choose_cpu(device, cpu, online, None if cpu is not None else occupied_on(machine, device, addresses, online))
 
 
 def record(

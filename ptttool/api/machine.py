@@ -11,7 +11,6 @@ from os import PathLike
 from pathlib import Path
 
 from ptttool.api import listed
-from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.doctor.examine import Examination, examine
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, require_machine
@@ -125,7 +124,7 @@ def examine_machine(
     sysfs: str | Path | None = None,
     *,
     demo: bool = False,
-    aux_size: int = DEFAULT_AUX_SIZE,
+    aux_size: int | None = None,
     output: str | Path = "perf.data",
 ) -> Examination:
     """Check whether a trace would work, as the command ``doctor`` does. Nothing is changed.

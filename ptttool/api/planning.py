@@ -187,7 +187,7 @@ def plan_for(
     output : str or Path
         Where the recording goes: the free space there is part of the plan.
     aux_size : int, optional
-        Bytes of the AUX area; by default as the link asks for.
+        Bytes of the AUX area; by default as the link asks for, or, where the trace ends when it is full, as much as is sensible.
     write_speed : float, optional
         Bytes a second that can be written to the output.
     pattern, force

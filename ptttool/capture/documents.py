@@ -120,8 +120,8 @@ class PlanBody(TraceRequest, frozen=True, kw_only=True):
         Seconds to record.
     command : tuple of str
         The perf command; of the user's command in it the program, and its arguments where they are kept (``--keep-command``).
-    warnings : tuple of Diagnostic
-        The warnings.
+    warnings, notes : tuple of Diagnostic
+        Warnings, and notes of severity ``info``: which CPU records, and why.
     """
 
     event: str
@@ -131,6 +131,7 @@ class PlanBody(TraceRequest, frozen=True, kw_only=True):
     duration: float | None
     command: tuple[str, ...]
     warnings: tuple[Diagnostic, ...]
+    notes: tuple[Diagnostic, ...]
 
     @classmethod
     def of_plan(cls, plan: Plan, diagnostics: Sequence[Diagnostic] = ()) -> PlanBody:
@@ -145,13 +146,14 @@ class PlanBody(TraceRequest, frozen=True, kw_only=True):
             duration=plan.seconds,
             command=tuple(plan.kept_command),
             warnings=tuple(one for one in diagnostics if one.severity is not Severity.INFO),
+            notes=tuple(one for one in plan.diagnostics if one.severity is Severity.INFO),
         )
 
     @staticmethod
     def options_of(plan: Plan) -> dict[str, object]:
         """Return the options of a plan, as sidecars keep them."""
         body: dict[str, object] = to_json(PlanBody.of_plan(plan))
-        options = {name: value for name, value in body.items() if name not in ("command", "warnings")}
+        options = {name: value for name, value in body.items() if name not in ("command", "warnings", "notes")}
         asked = [one.message for one in plan.chosen.notes if one.code == "asked-driver"]
         return options | ({"asked_driver": asked[0]} if asked else {})
 

@@ -10,10 +10,9 @@ from msgspec import Struct
 
 from ptttool.capture.event.choose import ChosenEvent
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE, MINIMUM_AUX_SIZE, perf_command
-from ptttool.errors import DeviceError, PtttoolError, UsageError
-from ptttool.machine.cpus import format_cpus
+from ptttool.diagnostics import Diagnostic
+from ptttool.errors import UsageError
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.machine.unusable.offline_cpus import how_to_bring_online, words_of
 from ptttool.pci import PciAddress
 from ptttool.wording import counted
 
@@ -29,7 +28,7 @@ class Plan(Struct, frozen=True):
     chosen : ChosenEvent
         The event, on a device of a machine.
     cpu : int
-        The CPU that records; see :func:`choose_cpu`.
+        The CPU that records; see :mod:`ptttool.capture.cpu`.
     aux_size : int
         Bytes of the AUX area.
     output : Path
@@ -44,6 +43,8 @@ class Plan(Struct, frozen=True):
         Record though the file exists: it is kept as ``.old``, and replaces one of that name.
     counters : bool
         Count beside the trace, where the kernel has the ``hisi_pcie`` PMU.
+    notes : tuple of Diagnostic
+        What was chosen, and why: the CPU; and that the trace ends when the AUX area is full, where it does.
     """
 
     chosen: ChosenEvent
@@ -55,11 +56,17 @@ class Plan(Struct, frozen=True):
     keep_command: bool = False
     force: bool = False
     counters: bool = True
+    notes: tuple[Diagnostic, ...] = ()
 
     def __post_init__(self) -> None:
         if self.chosen.device is None or self.chosen.machine is None:
             raise UsageError("an event that was computed without a machine cannot be recorded", code="no-machine")
         check_options(self.output, self.aux_size, self.seconds, self.command)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All that is to be reported: of the event, then what was chosen."""
+        return (*self.chosen.diagnostics, *self.notes)
 
     @property
     def machine(self) -> Machine:
@@ -137,54 +144,3 @@ def check_aux_size(size: int) -> None:
             hint="trace one requester, or one type, for a shorter time",
             code="aux-too-large",
         )
-
-
-def _offline(device: PttDevice, cpu: int | None) -> PtttoolError:
-    """Return the error for a device with all CPUs offline, or for an offline CPU of a device."""
-    hint = how_to_bring_online(device.offline_cpus[0] if cpu is None else cpu)
-    if not device.cpus:
-        words = words_of(device, device.offline_cpus)
-        message = f"no CPU can record {device.name}: {words} {'is' if len(device.offline_cpus) == 1 else 'are'} offline"
-        return DeviceError(message, hint=hint, code="cpus-offline", cpus=list(device.offline_cpus))
-    message = f"CPU {cpu} is offline; {device.name} can be recorded on {format_cpus(device.cpus)}"
-    return UsageError(message, hint=f"leave --cpu out, or, {hint}", code="cpu-offline", cpu=cpu)
-
-
-def choose_cpu(device: PttDevice, number: int | None, online: Sequence[int] | None) -> int:
-    """Choose the CPU that records.
-
-    Parameters
-    ----------
-    device : PttDevice
-        The device; its cpumask has the CPUs that can record it.
-    number : int or None
-        The CPU that the user wants. None: the first one of the cpumask that is online.
-    online : Sequence of int or None
-        The CPUs that are online; None where that is unknown.
-
-    Raises
-    ------
-    UsageError
-        The wanted CPU cannot record the device, or is offline.
-    DeviceError
-        No CPU is wanted, and the device has no cpumask; or all its CPUs are offline (``cpus-offline``).
-    """
-    if device.offline_cpus and (not device.cpus or number in device.offline_cpus):
-        raise _offline(device, number)
-    if number is None:
-        if not device.cpus:
-            raise DeviceError(
-                f"{device.name} names no CPU that may record it (its cpumask is empty or unreadable)",
-                hint="give one of its NUMA node with --cpu",
-                code="no-cpumask",
-            )
-        return next((cpu for cpu in device.cpus if online is None or cpu in online), device.cpus[0])
-    if device.cpus and number not in device.cpus:
-        raise UsageError(
-            f"CPU {number} is not one of {device.name}'s ({format_cpus(device.cpus)}): nothing would be recorded, without an error of perf",
-            hint="leave --cpu out, or give one of these",
-            code="cpu-not-in-cpumask",
-        )
-    if online is not None and number not in online:
-        raise UsageError(f"CPU {number} is offline", hint=f"online are {format_cpus(online)}", code="cpu-offline")
-    return number

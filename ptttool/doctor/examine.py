@@ -8,7 +8,6 @@ from typing import ClassVar
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.doctor.contract import Check, Finding, Status, in_order, ok
 from ptttool.doctor.facts import Facts, look
 from ptttool.documents import document
@@ -88,9 +87,7 @@ class Examination(Struct, frozen=True, kw_only=True):
         force_setattr(self, "exit_code", otherwise if failed is None else failed.findings[0].exit_code)
 
 
-def examine(
-    source: Source, device: str | None = None, *, aux_size: int = DEFAULT_AUX_SIZE, output: Path = Path("perf.data")
-) -> Examination:
+def examine(source: Source, device: str | None = None, *, aux_size: int | None = None, output: Path = Path("perf.data")) -> Examination:
     """Examine a machine; parameters and errors are those of :func:`~ptttool.doctor.facts.look`."""
     return examination_of(look(source, device, aux_size=aux_size, output=output))
 

@@ -10,18 +10,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ptttool.capture.aux_area import aux_area
 from ptttool.capture.checks.host import Host, gather
 from ptttool.capture.event.build import TraceRequest, build
 from ptttool.capture.event.choose import ChosenEvent
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
 from ptttool.capture.plan import Plan, check_aux_size
 from ptttool.machine.discovery import read_machine
+from ptttool.machine.driver import distribution_names
 from ptttool.machine.model import Machine, PciFunction, PttDevice
-from ptttool.machine.old_kernels import ptt_functions
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import first_line
 from ptttool.machine.resolve import resolve_device
 from ptttool.machine.sources.contract import Source, or_none
+from ptttool.machine.unusable.old_kernels import ptt_functions
 from ptttool.pci import PciAddress
 
 # The configuration of a kernel, packed or not, and lists of its modules are not longer.
@@ -122,9 +124,7 @@ class Facts(Struct, frozen=True, dict=True):
     @cached_property
     def distribution(self) -> frozenset[str]:
         """Names of the distribution and of those it is like, such as ``ubuntu`` and ``debian``; empty where they are not known."""
-        text = (self.content("/etc/os-release", 1 << 16) or self.content("/usr/lib/os-release", 1 << 16) or b"").decode("utf-8", "replace")
-        pairs = (line.partition("=") for line in text.splitlines())
-        return frozenset(word.lower() for name, _, value in pairs if name in ("ID", "ID_LIKE") for word in value.strip("\"' ").split())
+        return frozenset(distribution_names(self.source))
 
     @cached_property
     def kernel_config(self) -> tuple[str, str] | None:
@@ -167,7 +167,7 @@ def look(
     source: Source,
     device: str | None = None,
     *,
-    aux_size: int = DEFAULT_AUX_SIZE,
+    aux_size: int | None = None,
     output: Path = Path("perf.data"),
     gather_host: Callable[..., Host] = gather,
 ) -> Facts:
@@ -179,8 +179,8 @@ def look(
         The machine.
     device : str, optional
         Examine this PTT device alone: its name, its PCI address, or what it traces.
-    aux_size : int
-        Bytes of the AUX area of a trace.
+    aux_size : int or None
+        Bytes of the AUX area of a trace; None for what a trace has by itself.
     output : Path
         The file that a trace would write.
     gather_host : Callable
@@ -193,11 +193,15 @@ def look(
     UsageError
         The size of the AUX area is not possible.
     """
-    check_aux_size(aux_size)
+    if aux_size is not None:
+        check_aux_size(aux_size)
     machine = read_machine(source, tune=False)
     devices, explanation = machine.devices, None
     if device is not None and devices:
         chosen, explanation = resolve_device(machine, device)
         devices = (chosen,)
     host = gather_host(source, output, ()) if source.live else None
-    return Facts(source, machine, devices, host, aux_size, output, explanation)
+    size = aux_size or DEFAULT_AUX_SIZE
+    if devices:
+        size, _ = aux_area(machine, devices[0], aux_size, output)
+    return Facts(source, machine, devices, host, size, output, explanation)

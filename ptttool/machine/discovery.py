@@ -16,9 +16,9 @@ from ptttool.budget import over_budget
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.budget import MAX_DEVICES, MAX_FILTERS
+from ptttool.machine.driver import Driver, read_driver
 from ptttool.machine.functions.read import read_functions, readable
 from ptttool.machine.model import Machine, PciFunction, PciFunctions, PttDevice
-from ptttool.machine.old_kernels import match_pci, with_filters
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import explain_refusal, first_line, read_device
 from ptttool.machine.sources.contract import Source
@@ -26,6 +26,7 @@ from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.machine.sources.udev import UdevSource
 from ptttool.machine.unusable.offline_cpus import with_offline_cpus
+from ptttool.machine.unusable.old_kernels import match_pci, with_filters
 from ptttool.machine.unusable.without_driver import explain_absence, report_functions
 from ptttool.pci import PciAddress
 from ptttool.wording import in_words, shortened
@@ -121,10 +122,21 @@ def read_machine(source: Source, *, tune: bool = True) -> Machine:
         origin=readable(source.origin),
         kernel=kernel,
         hostname=hostname,
+        driver=_driver(source, kernel, devices[0].sysfs) if devices else None,
         diagnostics=tuple(diagnostics),
         devices=tuple(device.read_from(source) for device in devices),
         functions=PciFunctions(functions),
     )
+
+
+def _driver(source: Source, kernel: str | None, path: str) -> Driver:
+    """Read which driver a machine has; what was measured on the machine that this runs on counts more than names."""
+    measured = None
+    if source.live:
+        from ptttool.machine.measured import measured_here
+
+        measured, _ = measured_here(source)
+    return read_driver(source, kernel, path, measured=None if measured is None else measured.commits_early)
 
 
 def _unrecorded_ports(source: Source, devices: list[PttDevice], functions: dict[PciAddress, PciFunction]) -> list[Diagnostic]:

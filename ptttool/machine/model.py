@@ -18,6 +18,7 @@ from msgspec.structs import force_setattr, replace
 from ptttool.diagnostics import Diagnostic
 from ptttool.documents import Hex, document
 from ptttool.machine.budget import MAX_BUSES_ABOVE
+from ptttool.machine.driver import Driver
 from ptttool.machine.sources.contract import Source
 from ptttool.pci import PciAddress
 from ptttool.wording import html_table, shortened
@@ -475,6 +476,8 @@ class Machine(Struct, frozen=True, dict=True, kw_only=True):
         Release of its kernel.
     hostname : str or None
         Its name.
+    driver : Driver or None
+        The driver of its PTT devices; null where there are none, and in documents of older versions.
     diagnostics : tuple of Diagnostic
         What is unknown of the machine as a whole.
     devices : tuple of PttDevice
@@ -493,6 +496,7 @@ class Machine(Struct, frozen=True, dict=True, kw_only=True):
     origin: str
     kernel: str | None = None
     hostname: str | None = None
+    driver: Driver | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     devices: tuple[PttDevice, ...] = ()
     functions: PciFunctions = field(default_factory=PciFunctions)

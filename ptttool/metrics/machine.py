@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 from ptttool.errors import PtttoolError
 from ptttool.machine.model import REQUESTER, ROOT_PORT, Machine, PciFunction
-from ptttool.machine.old_kernels import ptt_functions
 from ptttool.machine.sources.contract import Source
 from ptttool.machine.topology import gigatransfers
+from ptttool.machine.unusable.old_kernels import ptt_functions
 from ptttool.metrics import catalogue
 from ptttool.metrics.model import Samples
 from ptttool.tune.journal.folder import journal_folder, journal_names

@@ -11,6 +11,7 @@ from msgspec import Struct, field, structs
 from msgspec.structs import force_setattr
 
 from ptttool.analyses.needs import Need
+from ptttool.capture.aux_area import aux_area, driver_on
 from ptttool.capture.checks.host import free_bytes
 from ptttool.capture.event.choose import ChosenEvent, EventOptions
 from ptttool.capture.event.terms import Flow, terms_of
@@ -20,14 +21,14 @@ from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
 from ptttool.machine.details.read import with_details
 from ptttool.machine.measured import Measured, measured_here
-from ptttool.machine.model import PttDevice
-from ptttool.machine.old_kernels import EARLY_COMMIT, commits_early
+from ptttool.machine.model import Machine, PttDevice
 from ptttool.machine.sources.contract import DEMO
 from ptttool.pci import PciAddress
 from ptttool.planner.counters import CounterAdvice, advise
 from ptttool.planner.limits import limits_of
 from ptttool.planner.runs import Run, Wanted, runs_for, wanted_for
 from ptttool.planner.volume import LinkFacts, Volume, aux_size_for, link_facts, volume_of
+from ptttool.wording import in_words
 
 DEFAULT_SECONDS: Final = 10.0
 """How long each run of a plan is by default."""
@@ -220,7 +221,7 @@ def plan_runs(
     output : Path
         Where the recording goes.
     aux_size : int or None
-        Bytes of the AUX area; None to choose by the link.
+        Bytes of the AUX area; None to choose by the link and the driver.
     write_speed : float or None
         Bytes a second that can be written to the output; None where it is not known.
     override : Callable
@@ -246,15 +247,10 @@ def plan_runs(
     first = chosen[0]
     assert first.device is not None
     assert first.machine is not None
-    machine = first.machine if first.device.source is None else with_details(first.device.source, first.machine)
-    ports = first.request.root_ports
-    if first.request.requester is not None:
-        port = machine.root_port_of(first.request.requester)
-        ports = () if port is None else (port,)
+    machine, ports = _traced(first)
     link = link_facts(machine, ports)
-    size = aux_size or aux_size_for(runs, link)
+    size, late = _area(machine, first.device, runs, link, aux_size, output, seconds, aux_size_for(runs, link))
     free = free_bytes(output.absolute().parent)
-    early = commits_early(machine.kernel)
     return CapturePlan(
         purposes=tuple(purposes),
         wanted=tuple(needs),
@@ -262,7 +258,7 @@ def plan_runs(
             PlannedRun(
                 purposes=_purposes_of(run, needs, purposes),
                 run=run,
-                volume=volume_of(run, link, size, free, write_speed, commits_early=early is not False),
+                volume=volume_of(run, link, size, free, write_speed, commits_early=late is None),
                 chosen=event,
             )
             for run, event in zip(runs, chosen, strict=True)
@@ -274,7 +270,7 @@ def plan_runs(
         free=free,
         counters=tuple(advise(purposes, first.device, ports, first.request.requester, seconds)),
         limits=(
-            *([_late_commit(machine.kernel, size)] if early is False else []),
+            *([] if late is None else [late]),
             *limits_of(
                 purposes, needs, runs, first.request.requester, has_pattern="pattern" in terms_of(first.device), measured=_measured(first)
             ),
@@ -282,13 +278,55 @@ def plan_runs(
     )
 
 
-def _late_commit(release: str | None, aux_size: int) -> Diagnostic:
-    message = (
-        f"by its release, {release}, the driver hands trace over only when the AUX area of {aux_size >> 20} MiB is full, and the trace "
-        f"ends there, however fast the disk is; Linux {EARLY_COMMIT[0]}.{EARLY_COMMIT[1]} changed that"
-    )
-    hint = "a larger --aux-size holds more; a distribution may have taken the change into its kernel"
-    return Diagnostic(Severity.WARNING, "late-commit", message, hint, details={"aux_size": aux_size, "release": release})
+def area_of(chosen: ChosenEvent, aux_size: int | None, output: Path, seconds: float | None) -> tuple[int, Diagnostic | None]:
+    """Return the size of the AUX area for an event, and that the trace ends when it is full, where the driver makes it so.
+
+    Parameters
+    ----------
+    chosen : ChosenEvent
+        The event, on a device of a machine.
+    aux_size : int or None
+        The bytes that the user wants.
+    output : Path
+        Where the recording goes.
+    seconds : float or None
+        How long the trace is to be; None where that is not known.
+    """
+    assert chosen.device is not None
+    assert chosen.machine is not None
+    if driver_on(chosen.machine).commits_early is not False:
+        return aux_size or DEFAULT_AUX_SIZE, None
+    machine, ports = _traced(chosen)
+    asked = chosen.request
+    run = Run(asked.types, asked.direction, asked.completions, asked.format)
+    return _area(machine, chosen.device, [run], link_facts(machine, ports), aux_size, output, seconds, DEFAULT_AUX_SIZE)
+
+
+def _area(
+    machine: Machine,
+    device: PttDevice,
+    runs: Sequence[Run],
+    link: LinkFacts,
+    asked: int | None,
+    output: Path,
+    seconds: float | None,
+    default: int,
+) -> tuple[int, Diagnostic | None]:
+    rates = [volume.loads[0].bytes_per_second for run in runs if (volume := volume_of(run, link, default)).loads]
+    words = None if link.rate is None else in_words(link.rate.links)
+    return aux_area(machine, device, asked, output, default=default, full=max(rates, default=None), link=words, seconds=seconds)
+
+
+def _traced(chosen: ChosenEvent) -> tuple[Machine, tuple[PciAddress, ...]]:
+    """Return the machine with the settings of its functions, and the root ports that are traced; of a requester the one above it."""
+    machine, device = chosen.machine, chosen.device
+    assert machine is not None
+    if device is not None and device.source is not None:
+        machine = with_details(device.source, machine)
+    if chosen.request.requester is None:
+        return machine, chosen.request.root_ports
+    port = machine.root_port_of(chosen.request.requester)
+    return machine, () if port is None else (port,)
 
 
 def _measured(chosen: ChosenEvent) -> Measured | None:

@@ -12,12 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ptttool.capture.checks.host import online_cpus
+from ptttool.capture.cpu import choose_cpu
 from ptttool.capture.device.lock import hold_device
 from ptttool.capture.event.choose import EventOptions, choose
 from ptttool.capture.event.terms import Completions, Direction, Format, TlpType
 from ptttool.capture.keep import Recorded, Report
 from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
-from ptttool.capture.plan import Plan, choose_cpu
+from ptttool.capture.plan import Plan
 from ptttool.capture.record import record
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError, InputError, InterruptedByUserError, PtttoolError, UsageError, WorkloadError
@@ -191,7 +192,7 @@ class Session:
         self.error: PtttoolError | None = None
         self.results = LoadResults()
         self.written = False
-        self._cpu = choose_cpu(subject.device, cpu, online_cpus(source))
+        self._cpu, _ = choose_cpu(subject.device, cpu, online_cpus(source))
         self._report, self._warn = report, warn or (lambda _: None)
 
     def note(self, *diagnostics: Diagnostic) -> None:

@@ -27,14 +27,14 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 def test_three_lines_to_copy(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = said(capsys, "--rootport", "0000:00:14.0", "--rootport", "00:15.0")
     event = "hisi_ptt0_2/filter=0x80500,type=7,direction=0,format=0/"
-    assert out.splitlines() == [event, "0x7080500", f"perf record -e {event} -C 0 -m ,64M -o perf.data"]
+    assert out.splitlines() == [event, "0x7080500", f"perf record -e {event} -C 1 -m ,64M -o perf.data"]
     assert err == ""
 
 
 def test_json(ptt_machine: FakeMachine, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = said(capsys, "--requester", "enp7s0", "--format", "8dw", "--json", "--", "sleep", "5")
     event = "hisi_ptt0_2/filter=0x00700,type=7,direction=2,format=1/"
-    command = ["perf", "record", "-e", event, "-C", "0", "-m", ",64M", "-o", "perf.data", "--", "sleep", "5"]
+    command = ["perf", "record", "-e", event, "-C", "1", "-m", ",64M", "-o", "perf.data", "--", "sleep", "5"]
     found = json.loads(out)
     assert [(one["severity"], one["code"]) for one in found.pop("notes")] == [("info", "name-resolved"), ("info", "no-cpl-a")]
     assert found == {

@@ -160,7 +160,7 @@ def test_duration(live: Live) -> None:
     done = live.run(*EIGHT_DW, "--duration", "600ms", "--json")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
-    assert body["command"] == ["perf", "record", "-e", body["event"], "-C", "0", "-m", ",64M", "-o", "perf.data", "--", "sleep", "0.6"]
+    assert body["command"] == ["perf", "record", "-e", body["event"], "-C", "1", "-m", ",64M", "-o", "perf.data", "--", "sleep", "0.6"]
     assert body["config"] == 0x107280001
     assert 0.5 < body["elapsed"] < 10
     assert (body["old"], body["traced"], body["stopped_by"], body["replay_of"]) == (None, None, None, None)
@@ -399,7 +399,7 @@ def test_ctrl_c_at_a_terminal(live: Live, presses: int, case: str) -> None:
     """The whole process group gets it, perf too; a second one while perf writes changes nothing."""
     done = live.run(*EIGHT_DW, case=case, terminal=str(presses))
     assert done.returncode == 0, done.stdout
-    assert "hisi_ptt0_0 on CPU 0: 0." in done.stdout
+    assert "hisi_ptt0_0 on CPU 1: 0." in done.stdout
     assert " MiB/s (Ctrl-C stops)" in done.stdout
     assert "stopped by SIGINT" in done.stdout
     assert live.output.read_bytes() == bundled(SOME)
@@ -614,9 +614,9 @@ def test_dry_run(here: Here) -> None:
     done = here.run(*EIGHT_DW, "--dry-run", "-o", "x y.data", "--", "fio", "job file", STANDIN_RIGHTS="user")
     assert done.returncode == 0
     event = "hisi_ptt0_0/filter=0x80001,type=7,direction=2,format=1/"
-    assert done.stdout == f"perf record -e {event} -C 0 -m ,64M -o 'x y.data' -- fio 'job file'\n"
+    assert done.stdout == f"perf record -e {event} -C 1 -m ,64M -o 'x y.data' -- fio 'job file'\n"
     body = json.loads(here.run(*EIGHT_DW, "--dry-run", "--json").stdout)
-    assert (body["event"], body["config"], body["cpu"]) == (event, 0x107280001, 0)
+    assert (body["event"], body["config"], body["cpu"]) == (event, 0x107280001, 1)
     assert body["command_line"].startswith("perf record -e hisi_ptt0_0/")
     assert here.files() == set()
 

@@ -26,7 +26,7 @@ def test_round_trip(name: str) -> None:
 def test_schema() -> None:
     """Keys and spelling are a contract."""
     document = to_json(read_machine(TreeSource(MACHINES / NEW)))
-    assert list(document) == ["version", "origin", "kernel", "hostname", "diagnostics", "devices", "functions", "memory"]
+    assert list(document) == ["version", "origin", "kernel", "hostname", "driver", "diagnostics", "devices", "functions", "memory"]
     assert (document["version"], document["kernel"], document["hostname"]) == (1, "6.12.95+deb12-arm64", "ptt-rig")
     device = document["devices"][1]
     assert device["pci"] == "0000:00:09.0"

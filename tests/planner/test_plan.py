@@ -15,6 +15,7 @@ from ptttool.api.planning import plan_for
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.cli.main import main
 from ptttool.errors import DeviceError
+from ptttool.machine.driver import driver_of
 from ptttool.machine.measured import Measured, MeasuredClock, keep, key_of
 from ptttool.machine.model import FormatTerm, Machine, PciFunctions
 from ptttool.machine.sources.tree import TreeSource
@@ -116,7 +117,9 @@ def test_volumes() -> None:
 @pytest.mark.parametrize("release", ["6.1.0-56-arm64", "5.10.0-216.0.0.115.oe2203sp4.aarch64", "6.8.1", None])
 def test_a_driver_that_commits_late(machine: Machine, release: str | None) -> None:
     """The trace ends when the AUX area is full, whatever the disk."""
-    plan = plan_for(structs.replace(machine, kernel=release), "latency", root_ports=["nvme0"], write_speed=10**12)
+    plan = plan_for(
+        structs.replace(machine, kernel=release, driver=driver_of(release)), "latency", root_ports=["nvme0"], write_speed=10**12
+    )
     is_late = release is not None and release < "6.8"
     assert ("late-commit" in codes(plan)) == is_late
     assert [one.ends_after == one.aux_seconds for one in plan.runs[0].volume.loads] == [is_late] * 3

@@ -52,6 +52,13 @@ class Rights(Struct, frozen=True):
         return bool(self.capabilities >> capability & 1)
 
     @property
+    def lockable(self) -> int | None:
+        """Bytes of an AUX area that the process may lock (``perf_mmap``); None for no limit, or one that is not known."""
+        if self.can(CAP_IPC_LOCK) or self.paranoid is None or self.paranoid < 0 or self.mlock_kb is None or self.memlock is None:
+            return None
+        return self.mlock_kb * 1024 * self.cpus + self.memlock
+
+    @property
     def may_trace(self) -> bool:
         """Whether the process may open an event on a CPU, regardless of perf_event_paranoid."""
         return self.can(CAP_PERFMON) or self.can(CAP_SYS_ADMIN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptttool.capture.checks.contract import check
-from ptttool.capture.checks.host import CAP_IPC_LOCK, Host
+from ptttool.capture.checks.host import Host
 from ptttool.capture.plan import Plan
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import AccessError
@@ -16,11 +16,8 @@ from ptttool.wording import as_root
 def may_lock(host: Host, plan: Plan) -> Iterator[Diagnostic]:
     """Compare with the kernel's limit: perf_event_mlock_kb per online CPU and user, plus RLIMIT_MEMLOCK (``perf_mmap``)."""
     rights = host.rights
-    paranoid = rights.paranoid
-    if rights.can(CAP_IPC_LOCK) or paranoid is None or paranoid < 0 or rights.mlock_kb is None or rights.memlock is None:
-        return
-    limit = rights.mlock_kb * 1024 * rights.cpus + rights.memlock
-    if plan.aux_size > limit:
+    limit = rights.lockable
+    if limit is not None and rights.mlock_kb is not None and rights.memlock is not None and plan.aux_size > limit:
         message = (
             f"an AUX area of {plan.aux_size >> 20} MiB is more than the {limit >> 10} KiB that you may lock: "
             f"{rights.mlock_kb * rights.cpus} KiB by kernel.perf_event_mlock_kb ({rights.mlock_kb} for each of {rights.cpus} CPUs), and "

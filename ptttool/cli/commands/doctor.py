@@ -26,7 +26,10 @@ EXAMPLES = (
 @app.command("doctor", stage=Stage.FIND, rank=30, examples=EXAMPLES)
 def doctor(
     device: OneDeviceArgument = None,
-    aux_size: Annotated[str, typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area that a trace would have.")] = "64M",
+    aux_size: Annotated[
+        str | None,
+        typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area of a trace. By default what 'ptttool trace' takes."),
+    ] = None,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="FILE", help="The recording that a trace would write; nothing is written.", readable=False),
@@ -45,7 +48,8 @@ def doctor(
     """
     from ptttool.api.machine import examine_machine
 
-    examination = examine_machine(device, sysfs, demo=demo, aux_size=parse_size(aux_size, "--aux-size"), output=output)
+    size = None if aux_size is None else parse_size(aux_size, "--aux-size")
+    examination = examine_machine(device, sysfs, demo=demo, aux_size=size, output=output)
     if examination.explanation is not None:
         note(clean(examination.explanation))
     if json:

@@ -51,10 +51,10 @@ def event(
     computed with the bit positions of the mainline driver. If the device is present, its own bit positions and its driver's list of
     filters are used.
     """
+    from ptttool.api.capture import cpu_of
     from ptttool.capture.documents import EventDocument
     from ptttool.capture.event.choose import choose, choose_without_machine
     from ptttool.capture.perf.command import perf_command
-    from ptttool.capture.plan import choose_cpu
 
     one_type = what.direction is Direction.OUTBOUND and not what.types and not force
     options = (replace(what, types=[TlpType.POSTED]) if one_type else what).asked(force=force, command=command)
@@ -65,7 +65,7 @@ def event(
         chosen = choose(options, machine, None if options.device is None else choose_device(machine, options.device))
     device = chosen.device
     if device is not None and (device.cpus or cpu is not None):
-        cpu = choose_cpu(device, cpu, None)
+        cpu, _ = cpu_of(chosen, cpu)
     words = perf_command(chosen.built.event, cpu=cpu, command=command or ())
     diagnostics = [*chosen.diagnostics, *(_ONE_TYPE if one_type else ()), *_all_cpus(chosen.request.device, cpu)]
     if json:

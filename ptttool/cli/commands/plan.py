@@ -37,7 +37,8 @@ def plan(
     aux_size: Annotated[
         str | None,
         typer.Option(
-            "--aux-size", metavar="SIZE", help="Size of the AUX area. By default what holds 0.1 s of a full link, from 64M to 1G."
+            "--aux-size", metavar="SIZE", help="Size of the AUX area. By default what holds 0.1 s of a full link, from 64M to 1G; "
+            "more with a driver that ends the trace when the area is full.",
         ),
     ] = None,
     write_speed: Annotated[

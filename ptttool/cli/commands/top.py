@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ptttool.capture.event.terms import Direction
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, Stage
-from ptttool.cli.options.event import CpuOption, DirectionOption, EventTerms, ForceEventOption
+from ptttool.cli.options.event import AuxSizeOption, CpuOption, DirectionOption, EventTerms, ForceEventOption
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import json_line, note, print_diagnostics, print_line
@@ -50,7 +50,7 @@ def top(
     window: Annotated[str, typer.Option("--window", metavar="TIME", help="How long each sample records.")] = "50ms",
     count: Annotated[int | None, typer.Option("--count", "-n", metavar="N", help="End after N samples.")] = None,
     batch: Annotated[bool, typer.Option("--batch", "-b", help="Print one sample after the other, as is done without a terminal.")] = False,
-    aux_size: Annotated[str, typer.Option("--aux-size", metavar="SIZE", help="Size of the AUX area: a power of two, from 16M on.")] = "64M",
+    aux_size: AuxSizeOption = None,
     cpu: CpuOption = None,
     json: JsonOption = False,
     sysfs: SysfsOption = None,
@@ -77,14 +77,14 @@ def top(
         what = replace(what, rootport=[_only_port(machine)])
     options = what.asked(force=force)
     sampling = Sampling(parse_duration(interval, "--interval"), parse_duration(window, "--window"), count)
-    size = parse_size(aux_size, "--aux-size")
+    size = parse_size(aux_size, "--aux-size") if aux_size is not None else None
     chosen = choose_event(options, machine, ask_driver=True)
     plan = plan_recording(chosen, duration=sampling.window, cpu=cpu, aux_size=size)
     stop, hold = Event(), Event()
     taken = samples(plan, sampling, stop=stop, hold=hold)
     is_screen = not (batch or json) and sys.stdout.isatty() and sys.stdin.isatty()
     if not is_screen:
-        print_diagnostics(plan.chosen.diagnostics)
+        print_diagnostics(plan.diagnostics)
     with tidy_end():
         if is_screen:
             _on_screen(plan, taken, stop, hold)

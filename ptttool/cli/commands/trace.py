@@ -15,7 +15,7 @@ import typer
 
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, KeptFile, Stage
-from ptttool.cli.options.event import CpuOption, EventTerms, ForOption
+from ptttool.cli.options.event import AuxSizeOption, CpuOption, EventTerms, ForOption
 from ptttool.cli.options.given import given
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
@@ -79,13 +79,7 @@ def trace(
             help="The recording. One that is there already is kept as FILE.old.", readable=False,
         )
     ] = Path("perf.data"),
-    aux_size: Annotated[
-        str,
-        typer.Option(
-            "--aux-size", metavar="SIZE", help="Size of the AUX area, the buffer that the device fills: a power of two, at least 16M. "
-            "A larger one survives longer bursts."
-        ),
-    ] = "64M",
+    aux_size: AuxSizeOption = None,
     cpu: CpuOption = None,
     keep_command: Annotated[
         bool, typer.Option("--keep-command", help="Keep the arguments of COMMAND in the file beside the recording. Without it only its "
@@ -141,15 +135,16 @@ def trace(
     """
     from ptttool.api.capture import choose_event, plan_recording
     from ptttool.api.planning import traced_runs
+    from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
     from ptttool.capture.plan import check_options
     from ptttool.capture.series.record import plan_series
     from ptttool.machine.discovery import open_source, require_machine
 
     outlive_reader(is_result=json or dry_run)
     options = what.asked(force=force, command=command)
-    size = parse_size(aux_size, "--aux-size")
+    size = parse_size(aux_size, "--aux-size") if aux_size is not None else None
     seconds = None if duration is None else parse_duration(duration)
-    check_options(output, size, seconds, command or ())
+    check_options(output, size or DEFAULT_AUX_SIZE, seconds, command or ())
     machine = require_machine(open_source(sysfs, demo), tune=not dry_run)
 
     def choose(each: EventOptions) -> ChosenEvent:
@@ -183,8 +178,10 @@ def trace(
     names = [run.name for run in runs]
     if len(plans) > 1:
         plans = plan_series(plans, names)
-    diagnostics = {(one.code, one.message): one for plan in plans for one in plan.chosen.diagnostics}.values()
-    print_diagnostics(diagnostics if whole is None else whole.diagnostics)
+    diagnostics = [one for plan in plans for one in plan.diagnostics]
+    if whole is not None:  # it has told what its limits are
+        diagnostics = [*whole.diagnostics, *(one for plan in plans for one in plan.notes if one.code != "late-commit")]
+    print_diagnostics({(one.code, one.message): one for one in diagnostics}.values())
     if len(plans) > 1:
         note(f"{len(plans)} runs, one after another, since the device does not trace them at once: {', '.join(names)}")
         if command:
@@ -204,7 +201,7 @@ def _planned(
     parameters: set[str],
     seconds: float | None,
     output: Path,
-    size: int,
+    size: int | None,
 ) -> CapturePlan:
     """Plan the runs for purposes, and say what options replace in the plan."""
     from ptttool.planner.plan import DEFAULT_SECONDS, plan_runs
@@ -224,7 +221,7 @@ def _planned(
         choose,
         seconds=seconds or DEFAULT_SECONDS,
         output=output,
-        aux_size=size if "aux_size" in parameters else None,
+        aux_size=size,
         override=override,
     )
     print_diagnostics(one for one in plan.limits if one.severity is not Severity.INFO)
@@ -240,7 +237,7 @@ def _print_commands(plans: Sequence[Plan], *, json: bool) -> None:
     documents = []
     for plan in plans:
         line = shlex.join(plan.perf_command)
-        asked = PlanBody.of_plan(plan, plan.chosen.diagnostics)
+        asked = PlanBody.of_plan(plan, plan.diagnostics)
         documents.append(DryRunDocument(replace(asked, command=tuple(plan.perf_command)), line))
         if not json:
             print_line(clean(line))

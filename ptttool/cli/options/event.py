@@ -63,7 +63,19 @@ ForceEventOption = Annotated[
 ]
 CpuOption = Annotated[
     int | None,
-    typer.Option("--cpu", min=0, metavar="N", help="The CPU that records. By default the first of the device's cpumask."),
+    typer.Option("--cpu", min=0, metavar="N", help="The CPU that records. By default one of the device's cpumask with little else to do."),
+]
+
+
+AuxSizeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--aux-size",
+        metavar="SIZE",
+        help="Size of the AUX area, the buffer that the device fills: a power of two, at least 16M. By default 64M. A driver that hands "
+        "trace over only when the area is full (Linux before 6.8, openEuler) ends the trace there: then as much as memory and disk allow, "
+        "up to 2G.",
+    ),
 ]
 
 

@@ -218,7 +218,7 @@ def _one(plan: Plan, recorded: Recorded, how: Reporting) -> tuple[TraceDocument 
         if failure is None and how.fail_on_loss:
             failure = lost(recorded, summary)
         if how.json:
-            asked = PlanBody.of_plan(plan, (*plan.chosen.diagnostics, *recorded.diagnostics))
+            asked = PlanBody.of_plan(plan, (*plan.diagnostics, *recorded.diagnostics))
             return TraceDocument(asked, recorded, summary if how.decode else None, summary.signs_of_loss), failure
         for sign in summary.signs_of_loss:  # above all numbers
             if failure is None or sign.code != failure.code:

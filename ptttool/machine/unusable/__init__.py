@@ -1,1 +1,1 @@
-"""What is there and cannot be used: CPUs that are offline, PTT devices without a driver."""
+"""What cannot be used, or is not said: CPUs that are offline, PTT devices without a driver, what older kernels leave out."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import DeviceError
 from ptttool.machine.model import Machine, PciFunction, PttDevice
-from ptttool.machine.old_kernels import ptt_functions
 from ptttool.machine.read_device import first_line
 from ptttool.machine.sources.contract import Source, or_none
+from ptttool.machine.unusable.old_kernels import ptt_functions
 from ptttool.pci import PciAddress
 from ptttool.wording import in_words
 

@@ -226,7 +226,8 @@ def _trace_plan(text: str, machine: Machine, *, ask_driver: bool) -> Plan:
         )
     what = EventTerms(**{name: params[name] for name in EventTerms.__struct_fields__})
     event = choose_event(what.asked(force=params["force"]), machine, ask_driver=ask_driver)
+    size = params["aux_size"]
     return plan_recording(
         event, output="run.data", duration=parse_duration(params["duration"] or "1s"), cpu=params["cpu"],
-        aux_size=parse_size(params["aux_size"], "--aux-size"),
+        aux_size=None if size is None else parse_size(size, "--aux-size"),
     )  # fmt: skip

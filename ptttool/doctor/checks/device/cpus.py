@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptttool.capture.plan import choose_cpu
+from ptttool.capture.cpu import choose_cpu
 from ptttool.doctor.contract import Finding, device_check, failed, warning
 from ptttool.doctor.facts import Facts
 from ptttool.errors import PtttoolError
@@ -24,7 +24,7 @@ def cpus(facts: Facts, device: PttDevice) -> Iterator[Finding]:
     """Look at a device's cpumask, which has the online CPUs of its NUMA node."""
     online = facts.host.online if facts.host is not None else None
     try:
-        chosen = choose_cpu(device, None, online)
+        chosen, _ = choose_cpu(device, None, online)
     except PtttoolError as error:
         offline = device.offline_cpus
         fix = f"echo 1 > /sys/devices/system/cpu/cpu{offline[0]}/online" if offline else None

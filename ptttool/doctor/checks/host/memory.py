@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ptttool.capture.aux_area import available_memory
 from ptttool.doctor.contract import Finding, check, failed, not_recorded, ok, unknown, warning
 from ptttool.doctor.facts import Facts
 from ptttool.errors import PerfError
-
-_MEMINFO = "/proc/meminfo"
 
 
 @check("memory", order=57)
 def memory(facts: Facts) -> Iterator[Finding]:
     """Compare the memory that is available with the AUX area, which cannot be swapped out."""
-    text = (facts.content(_MEMINFO, 1 << 16) or b"").decode("ascii", "replace")
-    match = re.search(r"(?m)^MemAvailable: *([0-9]{1,15}) kB$", text)
-    if match is None:
-        yield unknown("no-meminfo", f"{_MEMINFO} does not say how much memory is available") if facts.live else not_recorded("memory")
+    free = available_memory(facts.source)
+    if free is None:
+        yield unknown("no-meminfo", "/proc/meminfo does not say how much memory is available") if facts.live else not_recorded("memory")
         return
-    free = int(match[1]) * 1024
     area = f"an AUX area of {facts.aux_size >> 20} MiB"
     fix = "ptttool trace --aux-size 16M" if facts.aux_size > 16 << 20 else None
     if free < facts.aux_size:

@@ -6,9 +6,16 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from ptttool.analyses.link import FRAMING, rate_of
+from ptttool.capture.aux_area import driver_on, size_words, time_text
+from ptttool.capture.event.terms import Format
 from ptttool.doctor.contract import Finding, check, not_recorded, ok, unknown, warning
 from ptttool.doctor.facts import Facts
-from ptttool.machine.old_kernels import EARLY_COMMIT
+from ptttool.machine.driver import EARLY_COMMIT
+from ptttool.machine.topology import is_empty
+
+# Bytes of a write of 256 bytes, its header among them.
+_WRITE = 16 + 256
 
 
 class Fix(Struct, frozen=True):
@@ -58,13 +65,6 @@ FIXES = (
         "root ports and requesters are computed, and functions that are plugged in later need the driver to be loaded again",
     ),
     Fix(
-        "no-early-commit",
-        "hwtracing: hisi_ptt: Optimize the trace data committing",
-        EARLY_COMMIT,
-        "trace data reach perf only when the AUX area is full, and the trace ends there, however fast the disk is: --aux-size is the "
-        "longest trace, and a perf that is killed leaves nothing",
-    ),
-    Fix(
         "task-events-fail",
         "hwtracing: hisi_ptt: Move type check to the beginning of hisi_ptt_pmu_event_init() (06226d120a28)",
         (6, 9),
@@ -85,6 +85,8 @@ def kernel_fixes(facts: Facts) -> Iterator[Finding]:
         yield unknown("odd-release", f"{facts.machine.kernel} is not a release of Linux")
         return
     series, patch = version
+    late = list(_late_commit(facts))
+    yield from late
     answers = {fix: fix.is_in(series, patch) or _is_there(fix, facts) for fix in FIXES}
     for fix, there in answers.items():
         if there is None:
@@ -98,8 +100,32 @@ def kernel_fixes(facts: Facts) -> Iterator[Finding]:
                 release=facts.machine.kernel,
                 since=f"{fix.since[0]}.{fix.since[1]}",
             )
-    if all(answers.values()):
+    if all(answers.values()) and not late:
         yield ok(f"Linux {facts.machine.kernel} has all known corrections of the driver")
+
+
+def _late_commit(facts: Facts) -> Iterator[Finding]:
+    """Yield a warning where a trace ends when the AUX area is full, with what that means on the fastest link."""
+    driver = driver_on(facts.machine)
+    if driver.commits_early is not False:
+        return
+    machine = facts.machine
+    addresses = [port.address for one in facts.devices for port in one.root_ports if not is_empty(machine, port.address)]
+    ports = [machine.functions[address] for address in addresses if address in machine.functions]
+    rates = [(rate, f"{port.link.speed} x{port.link.width}") for port in ports if port.link is not None and (rate := rate_of(port.link))]
+    fastest, link = max(rates, default=(None, None))
+    lasts = None if fastest is None else facts.aux_size / (fastest / (FRAMING + _WRITE) * Format.DW4.record_bytes)
+    time = "" if lasts is None else f", {time_text(lasts)} of a {link} link full of writes of 256 bytes"
+    yield warning(
+        "no-early-commit",
+        f"the driver hands trace over only when the AUX area is full ({driver.reason})",
+        f"a trace ends there, however fast the disk is: after {size_words(facts.aux_size)}{time}; of a perf that is killed nothing is left",
+        release=facts.machine.kernel,
+        distribution=driver.distribution,
+        since=f"{EARLY_COMMIT[0]}.{EARLY_COMMIT[1]}",
+        aux_size=facts.aux_size,
+        seconds=lasts,
+    )
 
 
 def _is_there(fix: Fix, facts: Facts) -> bool | None:

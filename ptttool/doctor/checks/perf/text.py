@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ptttool.capture.perf.tool import PerfTool
 from ptttool.doctor.contract import Finding, check, not_recorded, unknown, warning
 from ptttool.doctor.facts import Facts
-from ptttool.machine.old_kernels import series_of
+from ptttool.machine.driver import series_of
 
 # The last series that was seen to print them wrong; the correction came into mainline in June 2026; which releases have it is not known.
 _LAST_WRONG = (6, 12)

@@ -10,7 +10,7 @@ from ptttool.doctor.contract import Finding, Status, ok, unknown
 from ptttool.doctor.facts import Facts
 from ptttool.doctor.fixes import install_perf
 from ptttool.doctor.recording_checks import recording_check
-from ptttool.machine.old_kernels import series_of
+from ptttool.machine.driver import series_of
 
 _FIRST = (6, 1)
 

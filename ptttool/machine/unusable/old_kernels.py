@@ -1,8 +1,7 @@
-"""What older kernels do not say or do: a device's PCI function and its filters (before 6.5), early commits of trace (before 6.8)."""
+"""What some kernels do not say: a device's PCI function (and openEuler's), and its filters (before 6.5)."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -20,30 +19,6 @@ from ptttool.pci import PciAddress
 
 PTT_ID: Final = (0x19E5, 0xA12E)
 """Vendor and device of the PCI function of a PTT device."""
-
-EARLY_COMMIT: Final = (6, 8)
-"""The first mainline release whose driver hands trace over before the AUX area is full (7a527d4d9273). No stable release has it, and none
-of the openEuler drivers that were read."""
-
-
-def series_of(release: str | None) -> tuple[int, int] | None:
-    """Return the first two numbers of a release of Linux, or of perf; None for another text."""
-    match = re.match(r"(\d{1,4})\.(\d{1,4})", release or "", re.ASCII)
-    return None if match is None else (int(match[1]), int(match[2]))
-
-
-def commits_early(release: str | None) -> bool | None:
-    """Tell whether the driver of a kernel hands trace to perf before the AUX area is full; None where the release is not known.
-
-    Without it a trace is never longer than the AUX area: what is in it reaches perf at its end, and the trace ends there.
-
-    Parameters
-    ----------
-    release : str or None
-        Release of the kernel, such as ``5.10.0-216.0.0.115.oe2203sp4.aarch64``.
-    """
-    series = series_of(release)
-    return None if series is None else series >= EARLY_COMMIT
 
 
 def ptt_functions(functions: Mapping[PciAddress, PciFunction]) -> list[PciFunction]:
