@@ -21,7 +21,7 @@ from ptttool.capture.checks.contract import check as recording_check
 from ptttool.capture.checks.host import CAP_IPC_LOCK, CAP_PERFMON, Host, OutputFile, Rights
 from ptttool.capture.device.lock import hold_device
 from ptttool.capture.device.tracers import Process
-from ptttool.capture.perf.tool import PerfTool
+from ptttool.capture.perf.tool import PerfTool, names_ptt
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.doctor.checks.host import installation
 from ptttool.doctor.contract import CHECKS, NOT_RECORDED, Finding, Status, check, failed, in_order
@@ -40,7 +40,7 @@ from tests.support.machines import BUS, NEW, OLD
 ROOT_RIGHTS = Rights(capabilities=(1 << 41) - 1, paranoid=4, mlock_kb=516, memlock=8 << 20, cpus=4)
 USER = replace(ROOT_RIGHTS, capabilities=0)
 OUTPUT = OutputFile(path="perf.data", folder="/srv", folder_exists=True, folder_writable=True, free=1 << 40)
-PERF = PerfTool("/usr/bin/perf", "7.2.1", "arm64", True)
+PERF = PerfTool("/no/such/perf", "7.2.1", "arm64", True)
 GOOD = Host(perf=PERF, rights=ROOT_RIGHTS, output=OUTPUT, online=(0, 1, 2, 3))
 MEMORY = {"/proc/meminfo": b"MemTotal:       65536000 kB\nMemAvailable:   32768000 kB\n"}
 PTT = "/sys/bus/pci/devices/0000:00:08.0"
@@ -336,11 +336,29 @@ def test_iommu() -> None:
     assert one(of_fake(_fake(iommu="DMA")), "iommu").status is Status.OK  # the driver has taken it
 
 
-@pytest.mark.parametrize(("content", "code"), [(b"-" * ((1 << 20) - 3) + b"hisi_ptt", "ok"), (b"hisi_pt", "perf-too-old")])
-def test_an_old_perf_with_support_of_its_distribution(tmp_path: Path, content: bytes, code: str) -> None:
+@pytest.mark.parametrize("version", ["5.10.0", "6.12.95"])
+@pytest.mark.parametrize(("content", "code"), [(b"-" * ((1 << 20) - 3) + b"hisi_ptt", "ok"), (b"hisi_pt", "perf-without-ptt")])
+def test_the_binary_tells_whether_perf_knows_ptt_devices(tmp_path: Path, content: bytes, code: str, version: str) -> None:
+    """Its version does not: openEuler's perf 5.10 does."""
     Path(tmp_path, "perf").write_bytes(content)
-    found = of_fake(_fake(), host=replace(GOOD, perf=replace(PERF, path=str(tmp_path / "perf"), version="5.10.0")))
+    found = of_fake(_fake(), host=replace(GOOD, perf=replace(PERF, path=str(tmp_path / "perf"), version=version)))
     assert one(found, "perf").code == code
+
+
+def test_the_binary_behind_a_wrapper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian's perf is a script that runs perf_X.Y beside itself."""
+    monkeypatch.setattr("platform.release", lambda: "5.99.1-2-arm64")
+    Path(tmp_path, "perf").write_text('#!/bin/sh\nexec "perf_$version" "$@"\n')
+    perf = replace(PERF, path=str(tmp_path / "perf"), version="5.10.0")
+    assert one(of_fake(_fake(), host=replace(GOOD, perf=perf)), "perf").code == "perf-too-old"
+    Path(tmp_path, "perf_5.99").write_bytes(b"There may be only one hisi_pttx event")
+    assert one(of_fake(_fake(), host=replace(GOOD, perf=perf)), "perf").code == "ok"
+
+
+def test_a_perf_without_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptttool.capture.perf.tool.MAX_PERF_BYTES", 1 << 20)
+    Path(tmp_path, "perf").write_bytes(b"-" * (2 << 20) + b"hisi_ptt")
+    assert names_ptt(tmp_path / "perf") is None
 
 
 def test_no_iommu_at_all(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from ptttool.errors import PerfError
 
 INSTALL_HINT = "install it: linux-perf (Debian), linux-tools-$(uname -r) (Ubuntu), perf (openEuler, Fedora, RHEL, SUSE)"
 AARCH64 = 183
+MAX_PERF_BYTES = 256 << 20
+"""Bytes of a perf that are looked at: with debug information it has some 60 MiB."""
 # e_machine of ELF headers (System V ABI).
 _MACHINES = {
     3: "32-bit x86",
@@ -115,17 +117,24 @@ def _absolute(folders: str) -> str:
     return os.pathsep.join(filter(os.path.isabs, folders.split(os.pathsep)))
 
 
-def names_ptt(path: Path) -> bool:
-    """Tell whether a perf holds the name of PTT devices: a distribution may have taken support of them into an older perf."""
+def names_ptt(path: Path) -> bool | None:
+    """Tell whether a perf holds the name of PTT devices, as one does that can record them; None where its binary was not found.
+
+    Its version does not tell: openEuler has taken support of them into its perf 5.10.
+    """
     name = b"hisi_ptt"
+    found: bool | None = None
     for binary in _binaries(path):
-        end = b""
+        end, left = b"", MAX_PERF_BYTES
         with suppress(OSError), binary.open("rb") as file:
-            while piece := file.read(1 << 20):
+            while left > 0 and (piece := file.read(1 << 20)):
+                found, left = False, left - len(piece)
                 if name in end + piece:
                     return True
                 end = piece[-len(name) :]
-    return False
+            if left <= 0:
+                return None
+    return found
 
 
 def _binaries(path: Path) -> list[Path]:

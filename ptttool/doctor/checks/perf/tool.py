@@ -32,10 +32,14 @@ def perf_tool(facts: Facts, host: Host) -> Finding:
         what = "the architecture it is built for" if perf.architecture is None else "whether it is built with AUX area tracing"
         return unknown("perf-unclear", f"{perf.path} {version} does not say {what}", **details)
     series = series_of(perf.version)
-    if series is not None and series < _FIRST and not names_ptt(Path(perf.path)):
-        message = (
-            f"{perf.path} {version} is older than the first perf that knows PTT devices ({_FIRST[0]}.{_FIRST[1]}), and does not name them"
-        )
+    named = names_ptt(Path(perf.path))
+    if named is False or (named is None and series is not None and series < _FIRST):
+        code, why = "perf-without-ptt", "does not name PTT devices"
+        if named is None:
+            code, why = (
+                "perf-too-old",
+                f"is older than the first that knows PTT devices ({_FIRST[0]}.{_FIRST[1]}), and its binary was not found",
+            )
         cause = "a perf without support of PTT devices records the event without its data"
-        return Finding(Status.WARNING, "perf-too-old", message, cause, fix=install_perf(facts.distribution), details=details)
+        return Finding(Status.WARNING, code, f"{perf.path} {version} {why}", cause, fix=install_perf(facts.distribution), details=details)
     return ok(f"{perf.path} {version}, built for {perf.architecture} with AUX area tracing", **details)
