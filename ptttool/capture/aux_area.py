@@ -114,9 +114,11 @@ def _largest(source: Source | None, output: Path, wanted: float | None) -> tuple
         limits |= {"disk": None if free is None else free / _SHARE, "locked-memory": read_rights(online_cpus(source)).lockable}
     least, chosen_by = min((limit, name) for name, limit in limits.items() if limit is not None)
     size = MINIMUM_AUX_SIZE
-    while size * 2 <= least and (wanted is None or size < wanted):
+    # Twice what the time needs: TLPs without data can be more.
+    enough = None if wanted is None else max(2 * wanted, DEFAULT_AUX_SIZE)
+    while size * 2 <= least and (enough is None or size < enough):
         size *= 2
-    return size, chosen_by if wanted is None or size < wanted else "duration"
+    return size, chosen_by if enough is None or size < enough else "duration"
 
 
 def size_words(size: float) -> str:

@@ -39,5 +39,11 @@ SysfsOption = Annotated[
         readable=False,
     ),
 ]
-DemoOption = Annotated[bool, typer.Option("--demo", help="Use the recorded machine that comes with ptttool.")]
+DemoOption = Annotated[
+    bool,
+    typer.Option(
+        "--demo",
+        help="Use the recorded machine that comes with ptttool; --demo=openeuler-5.10 and --demo=kunpeng-6.1 show it under other kernels.",
+    ),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]

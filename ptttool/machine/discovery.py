@@ -21,7 +21,7 @@ from ptttool.machine.functions.read import read_functions, readable
 from ptttool.machine.model import Machine, PciFunction, PciFunctions, PttDevice
 from ptttool.machine.pmu import PMU_PREFIX
 from ptttool.machine.read_device import explain_refusal, first_line, read_device
-from ptttool.machine.sources.contract import Source
+from ptttool.machine.sources.contract import DEMO_PREFIX, Source
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.machine.sources.udev import UdevSource
@@ -38,14 +38,14 @@ def open_source(sysfs: Path | str | None = None, demo: bool = False) -> Source:
     Parameters
     ----------
     sysfs : Path or str, optional
-        The folder of a recorded or mounted machine, or a tar archive of one.
+        The folder of a recorded or mounted machine, or a tar archive of one; ``demo:NAME`` for a demo machine of that name.
     demo : bool
         Open the recorded machine that comes with ptttool. With neither: the machine this runs on.
 
     Raises
     ------
     UsageError
-        Both are given.
+        Both are given, or there is no demo machine of that name.
     InputError
         Neither the folder nor the archive holds a sysfs.
     AccessError
@@ -59,6 +59,8 @@ def open_source(sysfs: Path | str | None = None, demo: bool = False) -> Source:
         return DemoSource()
     if sysfs is None:
         return UdevSource()
+    if str(sysfs).startswith(DEMO_PREFIX):
+        return DemoSource(str(sysfs).removeprefix(DEMO_PREFIX))
     if Path(sysfs).is_file():
         from ptttool.machine.sources.archive import ArchiveSource
 

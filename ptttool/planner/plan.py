@@ -185,7 +185,8 @@ class CapturePlan(Struct, frozen=True, kw_only=True):
             else ["--requester", str(self.requester)]
         )
         machine = self.runs[0].chosen.machine
-        demo = ["--demo"] if machine is not None and machine.origin == DEMO else []
+        name = machine.origin.removeprefix(DEMO).strip() if machine is not None and machine.origin.startswith(DEMO) else None
+        demo = [] if name is None else [f"--demo={name}" if name else "--demo"]
         words = ["ptttool", "trace", *demo, *of]
         if not self.device.ports_known:
             words += ["--device", self.device.name]

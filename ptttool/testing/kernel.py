@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Kernel:
     """One kernel release.
 
-    The driver has the folders of filters from Linux 6.5 on. From 6.10 on a PMU has its PCI function as parent; before, it lies
-    below /sys/devices without a link to it. The recorded machines of 6.1 and 6.12 hold the other values.
+    The driver has the folders of filters from Linux 6.5 on, and in all of openEuler. From 6.10 on a PMU has its PCI function as parent;
+    before, and in openEuler, it lies below /sys/devices without a link to it. The demo machines hold the other values.
 
     Parameters
     ----------
@@ -32,14 +32,19 @@ class Kernel:
         return int(major), int(minor)
 
     @property
+    def is_openeuler(self) -> bool:
+        """True for a kernel of openEuler, whose release names its own: ``.oe2203sp4``."""
+        return re.search(r"\.oe\d{4}", self.release) is not None
+
+    @property
     def has_filter_files(self) -> bool:
         """True where ``root_port_filters`` and ``requester_filters`` exist."""
-        return self.version >= (6, 5)
+        return self.version >= (6, 5) or self.is_openeuler
 
     @property
     def has_pmu_below_function(self) -> bool:
         """True where a PMU's folder lies in the folder of its PCI function."""
-        return self.version >= (6, 10)
+        return self.version >= (6, 10) and not self.is_openeuler
 
     @property
     def counter_events(self) -> dict[str, int]:

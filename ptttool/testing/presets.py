@@ -5,8 +5,8 @@ from __future__ import annotations
 from ptttool.testing.hardware import HOST_BRIDGE
 from ptttool.testing.machine import FakeMachine
 
-# The releases of the recorded machines.
-RELEASES = {"6.1": "6.1.0-56-arm64", "6.12": "6.12.95+deb12-arm64"}
+# The releases of the demo machines.
+RELEASES = {"6.1": "6.1.0-56-arm64", "6.12": "6.12.95+deb12-arm64", "openeuler-5.10": "5.10.0-216.0.0.115.oe2203sp4.aarch64"}
 
 
 def kunpeng(kernel: str = "6.12") -> FakeMachine:
@@ -18,7 +18,7 @@ def kunpeng(kernel: str = "6.12") -> FakeMachine:
     Parameters
     ----------
     kernel
-        ``6.12``, ``6.1`` or any other release.
+        ``6.12``, ``6.1``, ``openeuler-5.10`` or any other release.
     """
     machine = FakeMachine(RELEASES.get(kernel, kernel), hostname="ptt-rig", host_bridge="platform/4010000000.pcie")
     machine.add_function("0000:00:00.0", HOST_BRIDGE)

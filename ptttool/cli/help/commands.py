@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from ptttool.cli.help.about import About, Example, KeptFile, Stage
 from ptttool.cli.terminal.colours import When, choose
 from ptttool.cli.terminal.talk import be_quiet
+from ptttool.machine.sources.contract import DEMO_PREFIX
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -110,6 +111,19 @@ class _WithHelp:
             if getattr(error, "ctx", None) is None:
                 error.ctx = ctx  # type: ignore[attr-defined]
             raise
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return typer's parser, to which ``--demo=NAME`` is a machine as ``--sysfs`` names it: its flags have no value."""
+        parser = super().make_parser(ctx)  # type: ignore[misc]
+        match = parser._match_long_opt
+
+        def match_long(option: str, value: str | None, state: Any) -> None:
+            if option == "--demo" and value is not None and {"--demo", "--sysfs"} <= set(parser._long_opt):
+                option, value = "--sysfs", f"{DEMO_PREFIX}{value}"
+            match(option, value, state)
+
+        parser._match_long_opt = match_long
+        return parser
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options and arguments: its own, the general ones, --help."""

@@ -24,6 +24,7 @@ NARROW, WIDE, FULL = 56, 80, 110
 COMBINE = {True: "several may be combined", False: "one at a time"}
 # What older kernels lack, by the code of the diagnostic that explains it.
 LACKS = {"pci-unknown": "no link from a PTT device to its PCI function", "filters-computed": "no lists of filters"}
+_LATE = "no trace longer than the AUX area"
 PORTS_UNKNOWN = "the kernel does not say which root ports belong to which device"
 
 
@@ -95,7 +96,8 @@ def _add_side_by_side(table: Table, left: list[list[str]], right: list[list[str]
 def common_lines(machine: Machine, *, verbose: bool = False) -> Iterator[str]:
     """Yield lines with the kernel, the number of requesters and the tune attributes; devices with equal values share a line."""
     lacks = {one.code: text for device in machine.devices for one in device.diagnostics for code, text in LACKS.items() if one.code == code}
-    yield clean(f"Kernel: {_text(machine.kernel)}{f' ({in_words(lacks.values())})' if lacks else ''}")
+    words = [*lacks.values(), *([_LATE] if machine.driver is not None and machine.driver.commits_early is False else [])]
+    yield clean(f"Kernel: {_text(machine.kernel)}{f' ({in_words(words)})' if words else ''}")
     counts = ", ".join(f"{device.name} {len(device.requesters) or 'none'}" for device in machine.devices if device.ports_known)
     if counts:
         yield clean(f"Requesters: {counts} (ptttool filters lists them)")

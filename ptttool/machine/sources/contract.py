@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 DEMO: Final = "the demo machine"
 """Origin of the machine that comes with ptttool."""
+DEMO_PREFIX: Final = "demo:"
+"""What the folder of a machine begins with that comes with ptttool under a name."""
 
 
 RUNNING: Final = "machine"

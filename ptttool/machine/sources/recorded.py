@@ -6,13 +6,15 @@ import errno
 import gzip
 import io
 import json
+import posixpath
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ptttool.budget import over_budget
-from ptttool.errors import InputError
+from ptttool.errors import InputError, UsageError
 from ptttool.machine.budget import (
     EXPANDED_FREE,
     EXPANDED_RATIO,
@@ -25,6 +27,7 @@ from ptttool.machine.budget import (
 from ptttool.machine.sources.contract import DEMO, or_none
 from ptttool.machine.sources.files import DATABASES, Files, MemoryFiles, refusal
 from ptttool.machine.sources.walk import walk_devices
+from ptttool.wording import in_words, shortened
 
 # As the kernel: more links than this on one path are a loop.
 MAX_LINKS = 40
@@ -34,6 +37,8 @@ _LONGEST_MANIFEST = 1 << 20
 # Read at a time from a packed database, and the most of a line that is kept.
 _PIECE, _LONGEST_LINE = 1 << 16, 1 << 16
 ARCHIVE = Path(__file__).parents[2] / "demo" / "machine.tar.gz"
+DEMOS = ("kunpeng-6.12", "kunpeng-6.1", "openeuler-5.10")
+"""Names of the demo machines: the one of the archive, and those that differ from it as ``demo/NAME.json`` says."""
 
 
 class RecordedSource:
@@ -165,14 +170,30 @@ class RecordedSource:
 
 
 class DemoSource(RecordedSource):
-    """The demo machine: a server with three PTT devices, recorded under Linux 6.12.
+    """The demo machine: a server with three PTT devices, recorded under Linux 6.12; or the same as another kernel shows it.
 
     It is read from its archive into memory; what is written to it lasts as long as this object.
+
+    Parameters
+    ----------
+    name : str or None
+        One of :data:`DEMOS`; None for the first.
+    archive : Path
+        The archive.
+
+    Raises
+    ------
+    UsageError
+        There is no such demo machine.
     """
 
-    def __init__(self, archive: Path = ARCHIVE) -> None:
+    def __init__(self, name: str | None = None, archive: Path = ARCHIVE) -> None:
         import tarfile
 
+        if name is not None and name not in DEMOS:
+            raise UsageError(
+                f"there is no demo machine {shortened(repr(name))}", hint=f"one of {in_words(DEMOS, 'or')}", code="unknown-demo"
+            )
         files: dict[str, bytes] = {}
         links: dict[str, str] = {}
         try:
@@ -184,9 +205,29 @@ class DemoSource(RecordedSource):
                         files[path] = content.read()
                     elif member.issym():
                         links[path] = member.linkname
-        except (OSError, EOFError, tarfile.TarError) as error:
+            if name is not None and name != DEMOS[0]:
+                files, links = _changed(files, links, json.loads(archive.with_name(f"{name}.json").read_bytes()))
+        except (OSError, EOFError, ValueError, tarfile.TarError) as error:
             raise InputError(archive, f"the demo machine cannot be read: {error}", hint="install ptttool again") from None
-        super().__init__(MemoryFiles(files, links), DEMO)
+        super().__init__(MemoryFiles(files, links), DEMO if name is None else f"{DEMO} {name}")
+
+
+def _changed(files: dict[str, bytes], links: dict[str, str], change: Mapping[str, Any]) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Return the files and links of the demo machine with a change: folders that are elsewhere, or not there, and other contents."""
+    moved: Mapping[str, str] = change["moved"]
+
+    def place(path: str) -> str:
+        return next((new + path.removeprefix(old) for old, new in moved.items() if f"{path}/".startswith(f"{old}/")), path)
+
+    gone = tuple(f"{folder}/" for folder in change["removed"])
+    targets = {path: posixpath.normpath(posixpath.join(posixpath.dirname(path), target)) for path, target in links.items()}
+    files = {place(path): content for path, content in files.items() if not place(path).startswith(gone)}
+    for database in DATABASES:
+        for old, new in moved.items():
+            if database in files:
+                files[database] = files[database].replace(old.removeprefix("/sys").encode(), new.removeprefix("/sys").encode())
+    files |= {path: text.encode() for path, text in change["files"].items()}
+    return files, {place(path): place(target) for path, target in targets.items()}
 
 
 def parse_database(lines: Iterable[bytes], path: str) -> dict[str, dict[str, str]]:

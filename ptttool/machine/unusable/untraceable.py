@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from ptttool.machine.budget import MAX_CONFIG_BYTES
 from ptttool.machine.details.config_space import is_integrated
 from ptttool.machine.model import Machine, PciFunction, Untraceable
-from ptttool.machine.old_kernels import ptt_functions
 from ptttool.machine.sources.contract import Source, or_none
 from ptttool.machine.topology import is_bridge
+from ptttool.machine.unusable.old_kernels import ptt_functions
 from ptttool.pci import PciAddress
 
 # Base class of bridges, among them the host bridges: they are on the way, and no end.
