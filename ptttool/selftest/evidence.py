@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from ptttool.analyses.loss.counted import CountedTlps
 from ptttool.capture.event.decode import Explanation
 from ptttool.capture.event.explain import explain
 from ptttool.capture.event.terms import Format
 from ptttool.errors import InputError
 from ptttool.machine.model import Machine
 from ptttool.perfdata.model import AuxEvent
+from ptttool.pipeline.analyzing.ask import Ask, ask_of, run
 from ptttool.pipeline.query import Query
 from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.workers.pool import ALONE
@@ -106,6 +108,8 @@ class Evidence(Struct, frozen=True):
         Records of 8DW, those with another check word than ffffffff, and those whose reserved word is not 0.
     machine : Machine or None
         The machine, where it is known.
+    counted : tuple of CountedTlps
+        What counters beside the trace counted, where they did.
     """
 
     name: str
@@ -122,6 +126,7 @@ class Evidence(Struct, frozen=True):
     ro: tuple[int, int]
     reserved: tuple[int, int, int] = (0, 0, 0)
     machine: Machine | None = None
+    counted: tuple[CountedTlps, ...] = ()
 
     @property
     def bits(self) -> int:
@@ -158,12 +163,15 @@ def look(name: str, path: Path, readings: Readings | None, machine: Machine | No
         if recording.damage:
             raise recording.damage[0]
         aux = tuple(recording.contents.aux_events)
+        counted: tuple[CountedTlps, ...] = ()
+        if recording.counters is not None:
+            counted = tuple(run(recording, ask_of(recording, Ask()), ("loss",)).results["loss"].counted)
         reserved = _reserved(recording) if event.format is Format.DW8 else (0, 0, 0)
     rows = sums.rows()
     requests, strangers = _requests(rows, readings, sums.kinds)
     return Evidence(
         name, path, event, readings, sums.tlps, sums.classes, requests, _completions(rows, readings, requests, sums.kinds), strangers, aux,
-        (sums.so[0], sums.so[1]), (sums.ro[0], sums.ro[1]), reserved, machine,
+        (sums.so[0], sums.so[1]), (sums.ro[0], sums.ro[1]), reserved, machine, counted,
     )  # fmt: skip
 
 

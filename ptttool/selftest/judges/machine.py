@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from ptttool.machine.model import Machine, PttDevice
-from ptttool.machine.topology import is_bridge
+from ptttool.machine.unusable.untraceable import untraceable_of
 from ptttool.selftest.document import Judged, Verdict
 from ptttool.tune.attributes import LARGEST
-from ptttool.wording import counted, in_words
+from ptttool.wording import in_words
 
 CONFIRMED, REFUTED, NOT_TESTED = Verdict
 _TUNE_FILES: Final = frozenset({"qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level"})
 _NAMED: Final = 8
-# Base class of bridges, the host's among them (PCI Code and ID Assignment Specification, 1.7).
-_BRIDGES: Final = 0x06
 
 RACE = Judged(
     "A10", "filter race", "no open of another event changes a filter that is in force", NOT_TESTED,
@@ -67,20 +65,13 @@ def judge_reach(machine: Machine | None) -> Judged:
     texts = "A19", "reach", "every endpoint is behind a root port of a PTT device"
     if machine is None:
         return Judged(*texts, NOT_TESTED, "the recordings come from a folder")
-    own = {device.pci for device in machine.devices}
-    endpoints = [
-        function
-        for _, function in sorted(machine.functions.items())
-        if not is_bridge(function) and (function.class_code or 0) >> 16 != _BRIDGES and function.address not in own
-    ]
-    ports = {port.address for device in machine.devices for port in device.root_ports}
-    out = [function for function in endpoints if machine.root_port_of(function.address) not in ports]
-    details = {"endpoints": len(endpoints), "out_of_reach": [str(function.address) for function in out[:_NAMED]]}
+    out = untraceable_of(machine, next((device.source for device in machine.devices), None))
+    details = {"untraceable": [str(one.address) for one in out[:_NAMED]], "count": len(out)}
     if not out:
-        return Judged(*texts, CONFIRMED, f"all {counted(len(endpoints), 'endpoint')}", details=details)
-    names = ", ".join(f"{function.address} {function.called}" for function in out[:_NAMED])
+        return Judged(*texts, CONFIRMED, "all are", details=details)
+    names = ", ".join(f"{one.address} {one.name} ({one.reason})" for one in out[:_NAMED])
     more = f" and {len(out) - _NAMED:,} more" if len(out) > _NAMED else ""
-    return Judged(*texts, REFUTED, f"{len(out):,} of {len(endpoints):,} are not: {names}{more}", details=details)
+    return Judged(*texts, REFUTED, f"{len(out):,} are not: {names}{more}", details=details)
 
 
 def undecided() -> Iterator[Judged]:
