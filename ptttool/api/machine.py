@@ -160,7 +160,7 @@ def examine_machine(
     >>> print(found.works)
     None
     >>> [answer.check for answer in found.answers if answer.status == "ok"]
-    ['hardware', 'kernel-config', 'iommu', 'driver', 'kernel-fixes', 'cpus', 'journal', 'plug-ins']
+    ['hardware', 'kernel-config', 'iommu', 'driver', 'kernel-fixes', 'cpus', 'counters', 'journal', 'plug-ins']
     """
     return examine(open_source(sysfs, demo), device, aux_size=aux_size, output=Path(output))
 

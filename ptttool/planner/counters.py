@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from ptttool.capture.perf.counters import events_of, filter_of
+from ptttool.capture.perf.counters import events_of, filter_of, pmu_of_core
 from ptttool.machine.model import PttDevice
 from ptttool.pci import PciAddress
 
@@ -117,9 +117,9 @@ def advise(
     seconds : float
         How long to count.
     """
-    if device.sicl is None or device.core is None:
+    pmu = pmu_of_core(device)
+    if pmu is None:
         return []
-    pmu = f"hisi_pcie{device.sicl}_core{device.core}"
     there = () if device.source is None else events_of(device.source, pmu)
     advice = []
     for purpose in purposes:

@@ -45,7 +45,7 @@ def test_where_a_trace_would_work(here: Here) -> None:
     assert codes(document) == {"perf-text": "perf-prints-4dw-wrong"}
     done = here.run("0_0", command="doctor")
     assert (done.returncode, done.stderr) == (0, "")
-    assert [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")][:-1] == ["ok"] * 5 + ["warning"] + ["ok"] * 14
+    assert [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")][:-1] == ["ok"] * 5 + ["warning"] + ["ok"] * 15
 
 
 def test_what_prevents_it_gives_the_exit_code(here: Here, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_machine_on_which_a_trace_would_work() -> None:
 def test_a_recorded_machine_is_never_ok_by_what_it_does_not_hold() -> None:
     files, links = machines.contents(NEW)
     found = examination_of(look(machines.in_memory(files, links)))
-    recorded = {"hardware", "kernel-config", "iommu", "driver", "kernel-fixes", "cpus", "event", "journal", "plug-ins"}
+    recorded = {"hardware", "kernel-config", "iommu", "driver", "kernel-fixes", "cpus", "event", "counters", "journal", "plug-ins"}
     assert {answer.check for answer in found.answers if answer.findings[0].code == NOT_RECORDED} == set(CHECKS.names()) - recorded
     assert (found.works, found.exit_code) == (None, ExitCode.DIFFERENT)
 
@@ -399,6 +399,17 @@ def test_kernel_fixes(release: str, more: dict[str, bytes], codes: set[str]) -> 
 def test_a_kernel_without_filter_files() -> None:
     found = of_tree(OLD)
     assert "no-filter-files" in {finding.code for finding in findings(found, "kernel-fixes")}
+
+
+@pytest.mark.parametrize(("kernel", "code"), [("6.1", "wrong-counter-events"), ("6.12", "ok")])
+def test_counters(kernel: str, code: str) -> None:
+    machine = kunpeng(kernel)
+    assert one(of_fake(machine), "counters").status is Status.OK
+    machine.add_counters("hisi_ptt0_0")
+    finding = one(of_fake(machine), "counters")
+    assert finding.code == code
+    if kernel == "6.1":
+        assert finding.details == {"pmu": "hisi_pcie0_core0", "events": ["rx_mrd_flux", "rx_mrd_time", "tx_mrd_flux", "tx_mrd_time"]}
 
 
 def test_cpus() -> None:

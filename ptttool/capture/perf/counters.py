@@ -43,6 +43,8 @@ _LENGTHS = {
 _COUNTS, _FLUXES = tuple(COUNTED_TLPS), tuple(_LENGTHS)
 # What some drivers call these counts completions of the other direction: corrected by 6b4bb4f38dbf, in Linux 6.2 and stable releases.
 WRONG_CODES = {"rx_mrd_flux": 0x1005, "rx_mrd_time": 0x11005, "tx_mrd_flux": 0x2004, "tx_mrd_time": 0x12004}
+CORRECTED: Final = "6b4bb4f38dbf (Linux 6.2, and stable releases)"
+"""The correction of these numbers."""
 # perf stat has this long to end after its interval, in seconds.
 _PATIENCE = 5.0
 _PORT_BITS = 0xFFFF
@@ -156,9 +158,9 @@ def find_counters(
     perf : PerfTool
         The perf that will count.
     """
-    if device.sicl is None or device.core is None:
+    pmu = pmu_of_core(device)
+    if pmu is None:
         return None
-    pmu = f"hisi_pcie{device.sicl}_core{device.core}"
     there = events_of(source, pmu)
     names = _FLUXES if requester is not None else _COUNTS + _FLUXES
     events = tuple(name for name in names if name in there)
@@ -216,7 +218,18 @@ def events_of(source: Source, pmu: str) -> frozenset[str]:
         names = frozenset(source.names(folder))
     except OSError:
         return frozenset()
-    return names - {name for name, code in WRONG_CODES.items() if name in names and _code(source, f"{folder}/{name}") == code}
+    return names - wrong_events(source, pmu, names)
+
+
+def wrong_events(source: Source, pmu: str, names: Iterable[str] = tuple(WRONG_CODES)) -> frozenset[str]:
+    """Return the names of the events of a PMU that count something else than they say."""
+    folder = f"/sys/bus/event_source/devices/{pmu}/events"
+    return frozenset(name for name in names if name in WRONG_CODES and _code(source, f"{folder}/{name}") == WRONG_CODES[name])
+
+
+def pmu_of_core(device: PttDevice) -> str | None:
+    """Return the name that the PMU of a device's PCIe core has, where the kernel has it; None where the core is not known."""
+    return None if device.sicl is None or device.core is None else f"hisi_pcie{device.sicl}_core{device.core}"
 
 
 def _code(source: Source, path: str) -> int | None:

@@ -139,7 +139,7 @@ class Switch:
                 if self.enabled is None:
                     # The command runs once this is noted: the counters are on by then.
                     at = time.monotonic()
-                    counts = counts and counting is not None and counting.turned(on=True)
+                    counts = counts and self.disabling is None and counting is not None and counting.turned(on=True)
                     if counts:
                         self._noting("counting_from")
                     self._noting("enabled", at)
@@ -151,7 +151,7 @@ class Switch:
             if self.disabling is None and (self._orders in ready or time.monotonic() >= deadline):
                 deadline = math.inf
                 at = time.monotonic()
-                if counts and counting is not None and counting.turned(on=False):
+                if self.counting_from is not None and counting is not None and counting.turned(on=False):
                     self._noting("counting_to", at)
                 self._noting("disabling")
                 if self.confirms:
