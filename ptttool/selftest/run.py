@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ptttool.capture.ask_driver import asking_on, choose_asking
 from ptttool.capture.checks.host import online_cpus
 from ptttool.capture.cpu import choose_cpu
 from ptttool.capture.device.lock import hold_device
@@ -149,13 +150,20 @@ def subject_of(source: Source, machine: Machine, device: PttDevice | None, funct
                 if function is None and sleeps(source, endpoint.address):
                     asleep.append(endpoint)
                     continue
-                return Subject(machine, one, port.address, endpoint)
+                return Subject(machine, one if one.ports_known or device else _asked(source, machine, port.address), port.address, endpoint)
     if asleep:
         names = ", ".join(f"{each.address} {each.called}" for each in asleep[:4])
         message = f"every endpoint is suspended, and reading its registers would wake its link: {names}"
         raise DeviceError(message, hint=f"name one to read it all the same: ptttool selftest {asleep[0].address}", code="asleep")
     what = "a root port of a PTT device" if device is None else f"the root ports of {device.name}"
     raise DeviceError(f"no endpoint is behind {what}", hint="'ptttool list --tree' shows what is", code="no-endpoint")
+
+
+def _asked(source: Source, machine: Machine, port: PciAddress) -> PttDevice:
+    """Return the device that traces a port, where only the driver knows. Raises as the asking does."""
+    device = choose_asking(EventOptions(root_ports=(str(port),)), machine, asking_on(source)).device
+    assert device is not None  # there is a machine
+    return device
 
 
 def sleeps(source: Source, address: PciAddress) -> bool:
@@ -236,6 +244,8 @@ class Session:
         subject = self.subject
         ports: tuple[str, ...] = (str(subject.port),)
         if trial.target == "other-port":
+            if not subject.device.ports_known:  # the driver refuses ports of other devices
+                return None
             bits = next(port.value for port in subject.device.root_ports if port.address == subject.port)
             ports = tuple(str(port.address) for port in subject.device.root_ports if port.value != bits)[:1]
             if not ports:

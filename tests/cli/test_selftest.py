@@ -24,7 +24,7 @@ from ptttool.machine.measured import MeasuredMachines
 from ptttool.selftest.run import TRIALS
 from tests.cli.test_trace import STANDIN
 from tests.support import machines
-from tests.support.machines import NEW, REPOSITORY
+from tests.support.machines import NEW, OLD, REPOSITORY
 
 
 @dataclass
@@ -199,6 +199,18 @@ def test_times_that_run_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[
     (tmp_path / "anchors-8dw-dir1.reads.json").write_text(json.dumps(body), encoding="utf-8")
     assert main(["selftest", "--from", str(tmp_path), "--json"]) == 6
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "readings-damaged"
+
+
+def test_where_only_the_driver_knows_the_device(tmp_path: Path) -> None:
+    (tmp_path / "dump").mkdir()
+    machine = Machine(tmp_path, machines.umockdev(OLD, tmp_path / "dump"))
+    done = machine.run("--json", wrong="so", STANDIN_DRIVER="1")
+    body = body_of(done)
+    assert body["device"] == "hisi_ptt0_0"
+    assert verdicts(body)["A1"] == "confirmed"
+    assert "4dw-other-port" not in [one["name"] for one in body["recordings"]]
+    # Filters are computed there.
+    assert (done.returncode, verdicts(body)["A18"]) == (1, "refuted")
 
 
 # ---- trace --anchors
