@@ -169,6 +169,31 @@ def test_overflow(sizes: list[int]) -> None:
     assert unknown.details["before_end_ns"] is None
 
 
+@pytest.mark.parametrize(
+    ("words", "sizes", "release", "code", "early"),
+    [
+        (["-m", ",16M"], [16 * MIB], "6.1.0-56-arm64", "aux-full", False),
+        (["-m,16384K"], [16 * MIB], "5.10.0-216.0.0.115.oe2203sp4.aarch64", "aux-full", False),
+        (["--mmap-pages=,16M"], [4 * MIB] * 4, "6.12.95", "aux-full", True),
+        (["--mmap-pages", "128,16m"], [4 * MIB] * 4, None, "aux-full", None),
+        # Without -m perf takes 16 MiB.
+        ([], [16 * MIB], "6.1", "aux-full", False),
+        ([], [8 * MIB], "6.1", "silent-end", None),
+        (["-m", ",64M"], [16 * MIB], "6.1", "silent-end", None),
+        (["-m", ",4096"], [16 * MIB], "6.1", "silent-end", None),
+        (["-m", ",999999999999999999G"], [16 * MIB], "6.1", "silent-end", None),
+    ],
+)
+def test_the_aux_area_was_full(words: list[str], sizes: list[int], release: str | None, code: str, early: bool | None) -> None:
+    """The stream is as large as the area that perf was asked for: the trace ended there."""
+    offsets = [sum(sizes[:number]) for number in range(len(sizes))]
+    events = [(0, offset, size, 6.0 + number / 10) for number, (offset, size) in enumerate(zip(offsets, sizes, strict=True))]
+    command = ["perf", "record", "-C", "0", *words, "-o", "x", "--", "dd", "-m", ",1G"]
+    (found,) = signs_of_loss(contents(*events, release=release, features={"cmdline": command}))
+    assert (found.code, found.severity, found.details.get("commits_early")) == (code, Severity.WARNING, early)
+    assert found.details.get("aux_size") == (sum(sizes) if code == "aux-full" else None)
+
+
 def test_signs_of_many_streams() -> None:
     """A sign for each of some thousand CPUs is not listed, and a message names a few leftovers only."""
     found = signs_of_loss(contents(*((cpu, 0, 4 * MIB, cpu / 1000) for cpu in range(3000))))

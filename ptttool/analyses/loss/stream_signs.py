@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ptttool.analyses.budget import MAX_STREAM_SIGNS
-from ptttool.analyses.loss.command import perf_arguments
+from ptttool.analyses.loss.command import aux_size, perf_arguments
 from ptttool.analyses.loss.streams import Stream, ended_early, successors_of
 from ptttool.budget import CODE
+from ptttool.capture.aux_area import size_words
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.cpus import format_cpus
+from ptttool.machine.driver import driver_of
 from ptttool.perfdata.model import Contents
 from ptttool.recording.auxtrace import DMA_BUFFER
 from ptttool.recording.identity import ptt_attribute
@@ -50,7 +52,7 @@ def signs_in_streams(
         CPUs that went offline while recording, where it is known.
     """
     if streams and not ended_early(contents):
-        yield from _listed(_ends(streams, end))
+        yield from _listed(_ends(contents, streams, end))
         yield from _end_streams(streams)
     yield from _restarts(contents, streams, went_offline)
     yield from _listed(_gaps(streams))
@@ -64,13 +66,18 @@ def _listed(signs: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
         yield Diagnostic(Severity.WARNING, CODE, message, details={"limit": MAX_STREAM_SIGNS})
 
 
-def _ends(streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
+def _ends(contents: Contents, streams: Sequence[Stream], end: int | None) -> Iterator[Diagnostic]:
     """Yield signs for streams that ended before the session."""
+    arguments = perf_arguments(contents)
+    area = None if arguments is None else aux_size(arguments)
     final = max(streams, key=lambda stream: stream.end or 0)
     for stream, following in zip(streams, successors_of(streams), strict=True):
         successor = None if stream is final else following
         if stream.ended_full:
-            yield _silent_end(stream, end) if successor is None else _hole(stream, successor)
+            if successor is not None:
+                yield _hole(stream, successor)
+            else:
+                yield _silent_end(stream, end) if stream.size != area else _aux_full(stream, end, contents.features.get("osrelease"))
         elif successor is None:
             continue
         elif successor.size > SMALL_STREAM if stream.end is None or end is None else end - stream.end > AT_THE_END:
@@ -99,6 +106,25 @@ def _silent_end(stream: Stream, end: int | None) -> Diagnostic:
         hint=f"{_LARGER_AREA}, with a narrower filter, or for a shorter time",
         where=stream.name,
         details={"cpu": stream.cpu, "last_event_bytes": stream.events[-1].size, "before_end_ns": _distance(stream.end, end)},
+    )
+
+
+def _aux_full(stream: Stream, end: int | None, release: object) -> Diagnostic:
+    driver = driver_of(release if isinstance(release, str) else None)
+    late = f"; this driver ends every trace there ({driver.reason})" if driver.commits_early is False else ""
+    return Diagnostic(
+        Severity.WARNING,
+        "aux-full",
+        f"the AUX area of {size_words(stream.size)} was full: {stream.name} ended there, {_before(stream.end, end)}. TLPs after that are "
+        f"missing{late}",
+        hint=f"{_LARGER_AREA}, with a narrower filter, or for a shorter time",
+        where=stream.name,
+        details={
+            "cpu": stream.cpu,
+            "aux_size": stream.size,
+            "before_end_ns": _distance(stream.end, end),
+            "commits_early": driver.commits_early,
+        },
     )
 
 

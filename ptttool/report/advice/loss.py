@@ -11,7 +11,7 @@ from ptttool.report.model import Advice
 from ptttool.wording import counted
 
 # Signs that a larger AUX area or a shorter recording helps against.
-_FULL = ("silent-end", "hole", "aux-flags", "aux-missing", "takeover")
+_FULL = ("aux-full", "silent-end", "hole", "aux-flags", "aux-missing", "takeover")
 
 
 def on_loss(result: LossSigns) -> Iterator[Advice]:
