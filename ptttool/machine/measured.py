@@ -333,10 +333,11 @@ def _read(path: Path) -> tuple[tuple[Measured, ...], Diagnostic | None]:
         return (), Diagnostic(
             Severity.WARNING, OVER_BUDGET, message, where=str(path), details={"limit": MAX_MEASURED_BYTES, "unit": "bytes"}
         )
-    return _parsed(path, text)
+    return parsed(path, text)
 
 
-def _parsed(path: Path, text: bytes) -> tuple[tuple[Measured, ...], Diagnostic | None]:
+def parsed(path: Path, text: bytes) -> tuple[tuple[Measured, ...], Diagnostic | None]:
+    """Return the entries of a file's text; or why it cannot be used."""
     try:
         body: Any = json.loads(text.decode("utf-8"))
         version = body[KEY] if isinstance(body, dict) and KEY in body else None

@@ -179,13 +179,16 @@ def sidecars() -> Iterator[bytes]:
     import tempfile
 
     from ptttool.capture import sidecar
+    from ptttool.machine.measured import ClockSource, KeptClock
 
     machine = _machine()
     with tempfile.TemporaryDirectory() as name:
         recording = saved(_recorded(), Path(name), "perf.data")
         for device in machine.devices[:2]:
             part = sidecar.part_of(machine, device)
-            yield sidecar.save(recording, sidecar.Sidecar(machine=part, command=("perf", "record", "-e", device.name))).read_bytes()
+            clock = KeptClock("counter", 11, 4.0, 3.9994, 4.0005, 61, ClockSource.SELF_TEST, "2026-01-01T00:00:00+00:00")
+            kept = sidecar.Sidecar(machine=part, command=("perf", "record", "-e", device.name), clock=clock, seconds=1.0)
+            yield sidecar.save(recording, kept).read_bytes()
 
 
 def run_sidecar(data: bytes, place: Path) -> None:

@@ -96,13 +96,16 @@ def sidecars() -> Iterator[bytes]:
 
     from ptttool.capture import sidecar
     from ptttool.machine.discovery import require_machine
+    from ptttool.machine.measured import ClockSource, KeptClock
     from ptttool.machine.sources.recorded import DemoSource
 
     machine = require_machine(DemoSource(), tune=False)
     with tempfile.TemporaryDirectory() as name:
         recording = saved(small_recording(), Path(name), "perf.data")
         part = sidecar.part_of(machine, machine.devices[0])
-        path = sidecar.save(recording, sidecar.Sidecar(machine=part, command=("perf", "record", "-e", "hisi_ptt0_0/filter=0x80001/")))
+        clock = KeptClock("counter", 32, 4.0, 3.9994, 4.0005, 61, ClockSource.SELF_TEST, "2026-01-01T00:00:00+00:00")
+        command = ("perf", "record", "-e", "hisi_ptt0_0/filter=0x80001/")
+        path = sidecar.save(recording, sidecar.Sidecar(machine=part, command=command, clock=clock))
         text = path.read_bytes()
     yield text
     yield json.dumps(json.loads(text), separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""What ptttool keeps of its own: the journal of tune attributes, and the text in a lock file."""
+"""What ptttool keeps of its own: the journal of tune attributes, the text in a lock file, what the self-test has measured."""
 
 from __future__ import annotations
 
@@ -73,9 +73,40 @@ def run_lock(data: bytes, place: Path) -> None:
             str(error)
 
 
+def measured_seeds() -> Iterator[bytes]:
+    """Write what the self-test writes."""
+    from ptttool.documents import dumps
+    from ptttool.machine.measured import MachineKey, Measured, MeasuredClock, MeasuredMachines
+
+    clocks = {name: MeasuredClock("counter", bits, 4.0, 3.9994, 4.0005, 61) for name, bits in (("4dw", 11), ("8dw", 32))}
+    keys = (MachineKey("ABC", "6.12.95", "midr_el1 0x481fd010"), MachineKey(None, "5.10.0", None))
+    yield dumps(MeasuredMachines(entries=tuple(Measured(key, "2026-01-01T00:00:00+00:00", clocks) for key in keys))).encode()
+
+
+def run_measured(data: bytes, place: Path) -> None:
+    """Read what was measured on machines."""
+    from ptttool.machine.measured import parsed
+
+    entries, problem = parsed(place / "machine.json", data)
+    assert not (entries and problem)
+    for entry in entries:
+        assert entry.is_sound
+        for name in entry.clocks:
+            clock = entry.clock(name)
+            assert clock is not None and clock.is_sound and str(clock).isprintable()
+    if problem is not None:
+        assert problem.message.isprintable()
+
+
 add(
     Target(
         "journal", journal_seeds, run_journal, words=(b'"record"', b'"begin"', b'"steps"', b"[", b"{", b"-1", b"9" * 30, b"1e999", b"\n")
     )
 )
 add(Target("lock", lock_seeds, run_lock, words=(b'"pid"', b'"start"', b"{", b"[", b"-1", b"9" * 30, b"null", b"1e999"), most=4096))
+add(
+    Target(
+        "measured", measured_seeds, run_measured, words=(b'"key"', b'"when"', b'"clocks"', b"[", b"{", b"-1", b"9" * 30, b"1e999", b"NaN"),
+        most=65536,
+    )
+)  # fmt: skip

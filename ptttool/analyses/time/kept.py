@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from ptttool.analyses.time.calibration import Calibration, CalibrationState
 from ptttool.analyses.time.model import TimeModel
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.measured import ClockSource, KeptClock
 
 if TYPE_CHECKING:
+    from ptttool.analyses.time.calibration import Calibration
     from ptttool.analyses.time.clock import Clock
     from ptttool.analyses.time.model import TimeEvidence
 
@@ -139,6 +139,8 @@ def _reasons(
     measured: KeptClock, seconds: float | None, clock: Clock, calibration: Calibration | None, floor: TickFloor | None
 ) -> Iterator[tuple[str, object, str]]:
     """Yield reason, what was seen, and a sentence."""
+    from ptttool.analyses.time.calibration import CalibrationState  # with NumPy
+
     if not clock.rows:
         return
     if measured.bits != clock.bits:

@@ -48,7 +48,7 @@ EXAMPLES = (
 
 
 FILES = (
-    KeptFile("FILE.ptttool.json", "Names of ports and devices, options and tune attributes: take it along with FILE."),
+    KeptFile("FILE.ptttool.json", "Names of ports and devices, options, tune attributes and the measured clock: take it along with FILE."),
     KeptFile("FILE.old", "The recording that had the name before, with its FILE.old.ptttool.json."),
     KeptFile("FILE.series.json", "Of several runs: which there are, how far each came; it stands for their recordings."),
 )
