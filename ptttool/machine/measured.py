@@ -325,6 +325,8 @@ def _read(path: Path) -> tuple[tuple[Measured, ...], Diagnostic | None]:
     except (FileNotFoundError, NotADirectoryError):
         return (), None
     except OSError as error:
+        if isinstance(error, PermissionError) and path == SYSTEM:  # root's folder may be for root alone
+            return (), None
         code = {errno.ELOOP: "link", errno.EINVAL: "not-a-file", errno.ENXIO: "not-a-file"}.get(error.errno or 0, "unreadable")
         reason = {"link": "is a link: it is not followed", "not-a-file": "is not a regular file"}
         return (), _unusable(path, code, reason.get(code, f"cannot be read: {error.strerror}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -85,6 +86,18 @@ def test_roots_file_is_read_behind_ones_own(tmp_path: Path, monkeypatch: pytest.
     keep(measured(machine(OLD)), own)
     found, problems = measured_here(here)
     assert (found, [problem.code for problem in problems]) == (measured(here), ["measured-elsewhere"])
+
+
+def test_roots_file_may_be_for_root_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(measured(machine()), file)
+
+    def refused(path: Path) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("ptttool.machine.measured.open_regular", refused)
+    assert codes(machine(), file) == ["measured-unreadable"]
+    monkeypatch.setattr("ptttool.machine.measured.SYSTEM", file)
+    assert codes(machine(), file) == []
 
 
 def test_the_newest_of_each_key_is_kept(file: Path) -> None:
