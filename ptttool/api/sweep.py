@@ -24,7 +24,7 @@ from ptttool.files.failures import output_failure
 from ptttool.files.ownership import scratch_folder
 from ptttool.machine.model import PttDevice
 from ptttool.sweep.design import DesignKind
-from ptttool.sweep.documents import PlanBody
+from ptttool.sweep.documents import Observer, PlanBody
 from ptttool.sweep.log import SUFFIX, RunLog, RunRecord, seed_of
 from ptttool.sweep.metrics.contract import Metric
 from ptttool.sweep.metrics.parse import parse_metrics
@@ -63,6 +63,8 @@ class SweepResult(Struct, frozen=True, kw_only=True):
         The picture.
     results : tuple of MetricResult
         What the runs say of each metric.
+    observer : Observer or None
+        What recording costs the workload; null without a trace, and where a sweep that was cut off had no run left.
     diagnostics : tuple of Diagnostic
         What was odd.
     plan : SweepPlan
@@ -79,6 +81,7 @@ class SweepResult(Struct, frozen=True, kw_only=True):
     output: Path
     picture: Path | None
     results: tuple[MetricResult, ...]
+    observer: Observer | None = None
     diagnostics: tuple[Diagnostic, ...]
     plan: SweepPlan = field(name="planned")
     runs: tuple[RunRecord, ...]
@@ -259,7 +262,7 @@ def sweep_tune_attributes(
             return opened[0]
 
         try:
-            plan, log = run_sweep(session, plan_of(device, options), open_log, tracer=tracer, planned=planned, progress=progress)
+            plan, log, observer = run_sweep(session, plan_of(device, options), open_log, tracer=tracer, planned=planned, progress=progress)
         except PtttoolError as error:
             raise _kept(error, log_path, len(opened[0].runs) if opened else None) from None
         diagnostics = tuple(session.diagnostics)
@@ -279,6 +282,7 @@ def sweep_tune_attributes(
         output=target,
         picture=None if picture is None else Path(picture),
         results=results,
+        observer=observer,
         diagnostics=(*diagnostics, *plan.diagnostics, *_odd(plan, log.runs)),
         plan=plan,
         runs=tuple(log.runs),

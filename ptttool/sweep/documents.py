@@ -76,6 +76,26 @@ class PlanBody(Struct, frozen=True):
         )
 
 
+class Observer(Struct, frozen=True):
+    """What recording costs the workload: one run without a trace and one with it, with the original values, before the rounds.
+
+    One pair is no test: it shows a large cost, and says nothing of a small one.
+
+    Parameters
+    ----------
+    without, traced : Mapping of str to float
+        The workload's own metrics in the run without a trace, and in the one with it; empty where there is nothing to compare.
+    skipped : str or None
+        Why there is nothing to compare.
+    """
+
+    json_name = "ObserverDocument"
+
+    without: Mapping[str, float] = {}
+    traced: Mapping[str, float] = {}
+    skipped: str | None = None
+
+
 @document("tune-sweep-plan")
 class SweepPlanDocument(Struct, frozen=True):
     """A sweep that is only planned.

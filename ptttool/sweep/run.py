@@ -14,6 +14,7 @@ from ptttool.errors import HardwareError, InterruptedByUserError, PtttoolError, 
 from ptttool.files.locks import utc_now
 from ptttool.sweep.attributes import BorrowedAttributes, borrowed
 from ptttool.sweep.design import Values
+from ptttool.sweep.documents import Observer
 from ptttool.sweep.log import RunLog, RunRecord
 from ptttool.sweep.metrics.contract import MetricError, Output
 from ptttool.sweep.plan import SweepPlan
@@ -82,7 +83,7 @@ def run_sweep(
     tracer: Tracer | None = None,
     planned: Callable[[SweepPlan], object] = lambda _: None,
     progress: Observe = lambda _: None,
-) -> tuple[SweepPlan, RunLog]:
+) -> tuple[SweepPlan, RunLog, Observer | None]:
     """Run the workload with each setting in each round; skip the runs that the log has already.
 
     Signals that end a program are held: the run is ended, and the original values are restored. The log is closed at the end.
@@ -105,7 +106,8 @@ def run_sweep(
     Returns
     -------
     tuple
-        The plan as it was carried out, and the log with all runs.
+        The plan as it was carried out, the log with all runs, and what recording costs the workload; None of that without a trace, and
+        where no run was left to do.
 
     Raises
     ------
@@ -127,8 +129,9 @@ def run_sweep(
     with held_signals() as caught, borrowed(session, plan.device, plan.originals, plan.values) as attributes:
         plan = plan.with_hardware(attributes.probe(plan.values))
         with open_log(plan) as log:
-            _Sweep(plan, attributes, log, tracer, caught, progress).run(planned)
-    return plan, log
+            runs = _Sweep(plan, attributes, log, tracer, caught, progress)
+            runs.run(planned)
+    return plan, log, runs.observer
 
 
 class _Sweep(Struct):
@@ -142,6 +145,7 @@ class _Sweep(Struct):
     observe: Observe
     began: float = field(default_factory=time.monotonic)
     ended: int = 0
+    observer: Observer | None = None
 
     def run(self, planned: Callable[[SweepPlan], object]) -> None:
         """Carry out what the log does not have yet."""
@@ -152,6 +156,8 @@ class _Sweep(Struct):
         for _ in range(self.plan.options.warmup if todo else 0):
             self._require_no_signal()
             self._warm_up()
+        if todo and self.tracer is not None:
+            self.observer = self._observe()
         self.began = time.monotonic()
         for at, (order, number, setting) in enumerate(todo):
             self._require_no_signal()
@@ -182,6 +188,23 @@ class _Sweep(Struct):
         record = self._one(0, 0, self.plan.design.baseline, before, traced=False)
         if record.ending not in (Ending.DONE, NO_METRIC):
             raise _first_failed(record)
+
+    def _observe(self) -> Observer:
+        """Run the workload with the original values, without a trace and with one, and compare its own metrics."""
+        own = [metric.name for metric in self.plan.options.metrics if metric.analysis is None]
+        if not own:
+            return Observer(skipped="all metrics are of traces; one of the workload, such as run:seconds, would show it")
+        found: list[Mapping[str, float]] = []
+        for label, traced in (("without a trace", False), ("with a trace", True)):
+            self._require_no_signal()
+            before = SweepProgress(0, self.plan.runs, label, 0, self.plan.rounds)
+            self.observe(before)
+            record = self._one(0, 0, self.plan.design.baseline, before, traced=traced)
+            values = {name: value for name in own if (value := record.metrics.get(name)) is not None}
+            if len(values) < len(own):
+                return Observer(skipped=f"the run {label} does not count: {record.problem or record.ending}")
+            found.append(values)
+        return Observer(found[0], found[1])
 
     def _one(self, number: int, order: int, setting: Values, before: SweepProgress, *, traced: bool = True) -> RunRecord:
         self.attributes.set(setting)

@@ -22,6 +22,7 @@ import pytest
 from ptttool.api import sweep as sweep_module
 from ptttool.api.machine import find_machine, recover_tune_attributes
 from ptttool.api.sweep import SweepResult, sweep_options, sweep_tune_attributes
+from ptttool.documents import to_json
 from ptttool.errors import BusyError, HardwareError, InputError, OutputError, PtttoolError, UsageError, WorkloadError
 from ptttool.machine.model import PttDevice
 from ptttool.machine.sources.files import FolderFiles
@@ -494,6 +495,8 @@ def test_traces_during_runs(bench: Bench) -> None:
     found = sweep_tune_attributes(machine.devices[0], options, bench.output, trace=plan_recording(chosen, duration=1))
     assert {run.metrics["trace:latency.ticks.p99"] for run in found.runs} == {1435.0}
     assert {run.metrics["trace:summary.records"] for run in found.runs} != {None}
+    assert found.observer is not None
+    assert (found.observer.without, found.observer.traced, found.observer.skipped is None) == ({}, {}, False)
     for metrics, plan in (
         (["run:seconds"], plan_recording(chosen, duration=1)),
         (["trace:latency.a"], None),
@@ -507,3 +510,42 @@ def test_traces_during_runs(bench: Bench) -> None:
         options = sweep_options(["qos_tx_p"], [0], ["trace:latency.nothing"], ["true"])
         sweep_tune_attributes(machine.devices[0], options, bench.folder / "x.parquet", trace=plan_recording(chosen, duration=1))
     assert caught.value.code == "no-metric"
+
+
+def test_what_recording_costs_the_workload(bench: Bench) -> None:
+    """One run without a trace and one with it, before the rounds, with the original values; they do not count."""
+    from ptttool.api.capture import build_event, plan_recording
+
+    machine = find_machine(demo=True)
+    plan = plan_recording(build_event(machine, root_ports=["nvme0"], direction="both"), duration=1)
+    # The workload counts its own runs.
+    counter = bench.folder / "counter"
+    command = ["sh", "-c", f"echo x >> {counter}; echo number=$(wc -l < {counter})"]
+    metrics = ["regex:number=([0-9]+)", "trace:latency.ticks.p99"]
+    options = sweep_options(["qos_tx_p"], [0], metrics, command, rounds=2, warmup=1, minimize=True)
+    found = sweep_tune_attributes(machine.devices[0], options, bench.output, trace=plan)
+    assert found.observer is not None
+    assert (found.observer.without, found.observer.traced, found.observer.skipped) == ({metrics[0]: 2.0}, {metrics[0]: 3.0}, None)
+    assert [run.metrics[metrics[0]] for run in found.runs] == [4.0, 5.0, 6.0, 7.0]
+    assert to_json(found)["observer"] == {"without": {metrics[0]: 2.0}, "traced": {metrics[0]: 3.0}, "skipped": None}
+
+
+def test_a_workload_that_fails_while_it_is_compared(bench: Bench) -> None:
+    from ptttool.api.capture import build_event, plan_recording
+
+    machine = find_machine(demo=True)
+    plan = plan_recording(build_event(machine, root_ports=["nvme0"], direction="both"), duration=1)
+    counter = bench.folder / "counter"
+    command = ["sh", "-c", f"echo x >> {counter}; test $(wc -l < {counter}) != 2"]
+    options = sweep_options(["qos_tx_p"], [0], ["run:seconds", "trace:latency.ticks.p99"], command, rounds=1, minimize=True)
+    found = sweep_tune_attributes(machine.devices[0], options, bench.output, trace=plan)
+    assert found.observer is not None
+    assert (found.observer.without, found.observer.traced, found.observer.skipped is None) == ({}, {}, False)
+    assert found.failed == 0
+
+
+def test_no_trace_costs_nothing(bench: Bench) -> None:
+    found = sweep_tune_attributes(
+        find_machine(demo=True).devices[0], sweep_options(["qos_tx_p"], [0], ["run:seconds"], ["true"], rounds=1), bench.output
+    )
+    assert found.observer is None

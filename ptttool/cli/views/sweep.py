@@ -16,6 +16,7 @@ from ptttool.wording import clean, counted, in_words
 
 if TYPE_CHECKING:
     from ptttool.api.sweep import SweepResult
+    from ptttool.sweep.documents import Observer
     from ptttool.sweep.plan import SweepPlan
     from ptttool.sweep.run import SweepProgress
 
@@ -103,9 +104,23 @@ def print_result(result: SweepResult) -> None:
         print_line("")
     for line in conclusions(result):
         print_line(clean(line))
+    if result.observer is not None:
+        print_line(clean(observer_line(result.observer)))
     note(
         clean(f"{counted(len(result.runs), 'run')} in {result.output}{'' if result.picture is None else f', picture in {result.picture}'}")
     )
+
+
+def observer_line(observer: Observer) -> str:
+    """Say what recording cost the workload."""
+    if observer.skipped is not None:
+        return f"cost of recording: not measured: {observer.skipped}"
+    texts = []
+    for name, value in observer.without.items():
+        traced = observer.traced[name]
+        change = f" ({100 * (traced - value) / abs(value):+.1f} %)" if value else ""
+        texts.append(f"{name} {figure(value)} without a trace, {figure(traced)} with it{change}")
+    return f"cost of recording, one run each: {'; '.join(texts)}"
 
 
 def conclusions(result: SweepResult) -> Iterator[str]:
