@@ -384,12 +384,12 @@ def result_of(evidence: Sequence[Evidence], origin: str, subject: Subject | None
 
 def measured_of(result: SelfTest, evidence: Sequence[Evidence], source: Source) -> Measured | None:
     """Return what later traces are to know of this machine; None where nothing was measured."""
-    key = key_of(source)
-    if key is None or not result.clocks:
+    key, early = key_of(source), commits_early(evidence)[0]
+    if key is None or not (result.clocks or early is not None):
         return None
     said = {one.name: {Verdict.CONFIRMED: True, Verdict.REFUTED: False}.get(one.verdict) for one in result.judged}
     when = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
-    return Measured(key, when, result.clocks, said["A3"], commits_early(evidence)[0], said["A6"])
+    return Measured(key, when, result.clocks, said["A3"], early, said["A6"])
 
 
 def kept(measured: Measured | None, note: Callable[[Diagnostic], None]) -> str | None:

@@ -6,7 +6,7 @@ import shutil
 import sys
 
 from ptttool.cli.terminal.colours import Style, painted
-from ptttool.cli.terminal.talk import folded, print_line
+from ptttool.cli.terminal.talk import folded, note, print_line, print_wrapped
 from ptttool.selftest.document import Judged, SelfTest, Verdict
 from ptttool.wording import clean, counted
 
@@ -26,13 +26,12 @@ def print_selftest(result: SelfTest) -> None:
     for name, clock in result.clocks.items():
         error = f"±{1e6 * (clock.high_ns - clock.low_ns) / 2 / clock.tick_ns:.3g} ppm"
         kind = "a counter" if clock.model == "counter" else "differences"
-        print_line(
-            f"{name.upper()}: {kind} of {clock.bits} bits, {clock.tick_ns:.6g} ns a tick {error} ({counted(clock.anchors, 'reading')})"
-        )
+        readings = counted(clock.anchors, "reading")
+        print_wrapped(f"{name.upper()}: {kind} of {clock.bits} bits, {clock.tick_ns:.6g} ns a tick {error} ({readings})")
     if result.kept is not None:
-        print_line(clean(f"kept in {result.kept}: later traces have nanoseconds"))
+        note(clean(f"the clock is kept in {result.kept}: later traces have nanoseconds"))
     if result.archive is not None:
-        print_line(clean(f"wrote {result.archive}, readable by its owner alone"))
+        note(clean(f"wrote {result.archive}, readable by its owner alone"))
     numbers = ", ".join(f"{result.count(verdict)} {verdict}" for verdict in Verdict)
     print_line(painted(numbers, Style.HEADING, sys.stdout))
 
