@@ -25,10 +25,13 @@ from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Histogram, Table, no_names
 from ptttool.analyses.time.model import TimeModel
 from ptttool.api.machine import find_machine
+from ptttool.capture.perf.counters import Counted, LinkCounters
 from ptttool.documents import to_json
 from ptttool.machine.model import PciFunctions
 from ptttool.pci import format_id
 from ptttool.perfdata.model import Contents, Mode
+from ptttool.pipeline.analyzing.ask import Ask, run
+from ptttool.pipeline.recording import OpenRecording, Request
 from tests.reference import matching as reference
 from tests.support import captures
 from tests.support.traffic import Traffic, merged, traffic
@@ -221,3 +224,19 @@ def test_translation_requests_may_be_among_reads(iommu: str | None, told: bool, 
     with ptttool.open(captures.path_of("6.12/m-4dw-port10-type7-dir2", tmp_path)) as recording:
         found = recording.analyze("latency", machine=replace(machine, functions=PciFunctions(functions)))
     assert ("translations-in-reads" in [note.code for note in found.notes]) is told
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_mean_latency_of_counters(tmp_path: Path, counted: bool) -> None:
+    """A ratio of cycles and ticks; no nanoseconds."""
+    path = captures.path_of("workloads/w-randread-4dw", tmp_path)
+    values = {"rx_mrd_cnt": 1000, "rx_mrd_latency": 412_000} if counted else {"rx_mrd_cnt": 0, "rx_mrd_latency": 0}
+    counters = LinkCounters("hisi_pcie0_core0", 1.0, tuple(Counted(event, value) for event, value in values.items()))
+    with OpenRecording(Request(str(path))) as recording:
+        recording.topology = recording.part_of(find_machine(demo=True))
+        found = run(recording, Ask(counters=counters), ["latency"]).results["latency"]
+    notes = [note for note in found.notes if note.code == "counted-latency"]
+    assert {group.key for group in found.kinds} == {"MRd"}
+    assert [note.details["direction"] for note in notes] == (["inbound"] if counted else [])
+    assert all(note.details["cycles"] == 412 for note in notes)
+    assert found.ns is None

@@ -122,3 +122,10 @@ def test_sidecars_of_other_versions(here: WithCounters) -> None:
 
 def test_not_when_told_not_to(here: WithCounters) -> None:
     assert "counters" not in body_of(here.run(*EIGHT_DW, "--no-counters", "--json", "--", "true", STANDIN_MORE="3"))
+
+
+def test_each_run_of_a_series(here: WithCounters) -> None:
+    """It has the counters of what it traces."""
+    done = here.run(*EIGHT_DW, "--direction", "outbound", "--json", "--", "true")
+    runs = {one["types"][0]: {each["event"] for each in one["counters"]["counted"]} for one in body_of(done)["recordings"]}
+    assert runs == {"p": {"tx_mwr_flux"}, "np": {"tx_mrd_cnt", "tx_mrd_latency"}, "cpl": {"tx_cpl_flux"}}

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.latency.bins import RELATIVE_ERROR, edges_of, percentile
+from ptttool.analyses.latency.counted import counted_latency
 from ptttool.analyses.latency.document import Bins, Latency, LatencyGroup, Spread, Unmatched
 from ptttool.analyses.latency.sums import SIZES, By, Group, LatencySums
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
@@ -76,6 +77,8 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
         directions = self._sums.groups(By.DIRECTION)
         untraced = untraced_answers(context, totals)
         requesters = self._sums.groups(By.REQUESTER, MAX_LISTED)
+        by_kind = [_group(each, KINDS[each.value], is_timed) for each in self._sums.groups(By.KIND)]
+        by_direction = [_group(each, DIRECTIONS[each.value], is_timed) for each in directions]
         return Latency(
             requests=totals.requests,
             matched=totals.matched,
@@ -89,15 +92,18 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
             ns=_scaled(whole.ticks, time),
             to_first_ns=_scaled(whole.to_first, time),
             requesters=[_group(each, format_id(each.value), is_timed) for each in requesters],
-            kinds=[_group(each, KINDS[each.value], is_timed) for each in self._sums.groups(By.KIND)],
+            kinds=by_kind,
             sizes=[_group(each, _size(each.value), is_timed) for each in self._sums.groups(By.SIZE)],
-            directions=[_group(each, DIRECTIONS[each.value], is_timed) for each in directions],
+            directions=by_direction,
             more_requesters=self._sums.count(By.REQUESTER) - len(requesters),
             histogram=_histogram(wholes[0]) if is_timed and wholes else None,
             completions_without_request=totals.orphans,
             time=time,
             relative_error=RELATIVE_ERROR,
-            notes=list(self._notes(time, directions, untraced, context.machine)),
+            notes=[
+                *self._notes(time, directions, untraced, context.machine),
+                *counted_latency(context.counters, by_kind, by_direction),
+            ],
         )
 
     def _notes(self, time: TimeFacts, directions: list[Group], untraced: Untraced, machine: Machine | None) -> Iterator[Diagnostic]:

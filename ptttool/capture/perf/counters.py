@@ -188,7 +188,7 @@ def counters_of_trace(
         None where the kernel has no such PMU, or no event that counts some of it.
     """
     whole = find_counters(source, device, ports, requester, perf)
-    if whole is None:
+    if whole is None or not _has_bus(source, whole.pmu, ports):
         return None
     traced = {(towards, group.split()[0]) for towards in ("inbound", "outbound") for group in getattr(flow, towards)}
     there = events_of(source, whole.pmu)
@@ -202,6 +202,14 @@ def counters_of_trace(
     if requester is not None or len(ports) == 1:
         events += [name for name, what in _LENGTHS.items() if what in traced and name in there]
     return CounterPlan(whole.pmu, tuple(events), whole.filter, whole.perf) if events else None
+
+
+def _has_bus(source: Source, pmu: str, ports: Iterable[PciAddress]) -> bool:
+    """Tell whether root ports are on the bus whose ports a PMU counts; True where it does not say which that is."""
+    bus = first_line(source, f"/sys/bus/event_source/devices/{pmu}/bus")
+    if bus is None or not re.fullmatch(r"0x[0-9a-fA-F]{1,4}", bus, re.ASCII):
+        return True
+    return all(port.bus == int(bus, 16) for port in ports)
 
 
 def filter_of(ports: Iterable[PciAddress], requester: PciAddress | None) -> str:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ptttool.capture.sidecar import Sidecar, load, part_of, save
 from ptttool.documents import Hex, to_json
@@ -14,7 +15,7 @@ from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_RANGES
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.documents import from_json
-from ptttool.machine.model import AddressSpace, Bar, Machine, MemoryRange, PcieLimits
+from ptttool.machine.model import AddressSpace, Bar, Machine, MemoryRange, PcieLimits, PciFunctions
 from ptttool.machine.sources.recorded import DemoSource
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
@@ -100,6 +101,11 @@ def test_settings_of_a_virtual_function_are_those_of_its_physical_one() -> None:
     assert machine.functions[VIRTUAL].transfers == machine.functions[NVME].transfers == PcieLimits(256, 256, 512, True, False, 64)
     assert machine.functions[NVME].physical is None
     assert from_json(json.loads(json.dumps(to_json(machine)))) == machine
+    # The physical function need not be in the part that is kept.
+    source = in_memory(*with_virtual())
+    whole = read_machine(source)
+    part = replace(whole, functions=PciFunctions({VIRTUAL: whole.functions[VIRTUAL]}))
+    assert with_details(source, part).functions == {VIRTUAL: machine.functions[VIRTUAL]}
     alone = detailed(*with_virtual(physical=False)).functions[VIRTUAL]
     assert (alone.physical, alone.transfers) == (NVME, None)
 
