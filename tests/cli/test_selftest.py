@@ -123,10 +123,6 @@ def test_what_is_refuted_ends_with_1(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "more", "status"),
     [
-        (["--load", "write"], {}, 2),
-        (["--anonymize"], {}, 2),
-        (["--from", "x", "--tune"], {}, 2),
-        (["--from", "nothing-here"], {}, 6),
         (["no-such-device"], {}, 3),
         ([], {"STANDIN_RIGHTS": "user"}, 4),
     ],
@@ -138,6 +134,25 @@ def test_what_it_refuses(machine: Machine, arguments: list[str], more: dict[str,
     assert error["exit_code"] == status
     assert "Traceback" not in done.stderr
     assert not (machine.folder / "state" / "machine.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "code"),
+    [
+        (["--load", "write"], 2, "unknown-load"),
+        (["--anonymize"], 2, "no-archive"),
+        (["--from", "x", "--tune"], 2, "from-excludes"),
+        (["--from", "x", "--load", "read"], 2, "from-excludes"),
+        (["--from", "nothing-here"], 6, "no-folder"),
+        (["--from", "."], 6, "no-recordings"),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str], status: int, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["selftest", *arguments, "--json"]) == status
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == code
 
 
 @pytest.mark.parametrize(
