@@ -24,8 +24,8 @@ NOT_USED: Final = ": that clock is not used, and times are ticks"
 _STANDARD_ERRORS: Final = 3.0
 # Clocks of one machine may differ by this share: NTP corrects some of them by up to 500 ppm, and links may be 300 ppm off.
 _CLOCKS: Final = 1e-3
-# What a trace may last beyond the time between perf's answers: it begins before the first one is read.
-_SECONDS, _SHARE = 0.25, 0.02
+# What a trace may last beyond the time between perf's answers: it begins before the first one is read, on a busy machine long before.
+_SECONDS, _SHARE = 1.0, 0.05
 
 
 class TickFloor(Struct, frozen=True):
