@@ -14,14 +14,17 @@ ROLES = READ, WRITE, ANSWER = range(1, 4)
 """Of a TLP, by its kind: a memory read, a memory write, a completion with data."""
 
 WALKED = (
-    "key", "accesses", "slots", "exact", "steps", "jumps", "bytes", "followed", "times", "first", "last", "lowest", "highest",
+    "key", "accesses", "slots", "exact", "steps", "jumps", "bytes", "followed", "after", "inside", "times", "first", "last", "lowest",
+    "highest",
 )  # fmt: skip
 """How a page was walked through, in slots of one size.
 
 - ``accesses``, ``slots``, ``bytes``: accesses, and what they covered.
 - ``exact``: accesses of exactly one slot.
 - ``steps``, ``jumps``: those that began where the one before in this page ended, and those that began neither there nor with the page.
-- ``followed``: those that were followed by one of another size (descriptors of data).
+- ``followed``: reads of slots that a read of anything else followed (of several entries: one that cannot be of entries); writes that data
+  continued, or of 16 bytes that went on where data ended.
+- ``after``, ``inside``: writes directly behind one of data; and how many of these had the next data go on where those before ended.
 - ``times``: the sum of the slots' ticks, modulo 2^64.
 - ``first``, ``last``: offsets of the first access, and behind the last one.
 - ``lowest``, ``highest``: of accesses of less than a slot, their extreme offsets.
@@ -41,7 +44,10 @@ _GROUP = ("count", "first", "first_bytes", "last", "last_bytes", "total", "odd",
 REQUESTER = (
     "key", "tlps", "writes", "write_bytes", "data_write_bytes", "reads", "read_bytes", "read_data", "read_lists", "empty", "in_a_row",
     "completions", "entry_completions", "slot_completions", "uneven",
-    "first_read", "last_read", "last_page", "front_small", "front_address", "front_bytes", "has_end", "end",
+    "data_writes", "bursts",
+    "first_read", "last_read", "last_page",
+    "front", "front_address", "front_size", "front_bytes", "front_next", "front_what", "has_end", "end", "wrote",
+    "has_first_data", "first_data", "has_data", "data_end", "after_page", "after_what",
     "level", "lowest", "highest", "highest_index", "is_lost", "first_event", "front_written", "window", "since",
     *(f"head_{name}" for name in _GROUP), *(f"tail_{name}" for name in _GROUP),
 )  # fmt: skip
@@ -53,12 +59,17 @@ REQUESTER = (
 - ``in_a_row``: fetches that followed on a fetch, with not even a small read between.
 - ``entry_completions``, ``slot_completions``: completions that answer a read of an entry or of a slot as a whole.
 - ``uneven``: reads and completions of a slot or more, of no whole number of 8 bytes: neither sectors nor entries of lists.
+- ``data_writes``, ``bursts``: writes of data but those in tables of pages, and how many did not go on where the data before ended.
 
 Both ends of the part:
 
 - ``first_read``, ``last_read``, ``last_page``: what the first and the last read is, and the key of the page of the last one.
-- ``front_small``, ``front_address``, ``front_bytes``: the first write, if it is small: what it is depends on the write before.
-- ``has_end``, ``end``: the address behind the last write, if that was not small.
+- ``front``, ``front_address``, ``front_size``, ``front_bytes``: the first write: what it is may depend on the write before.
+- ``front_next``, ``front_what``: the page of what is directly behind that one, and its table, if that one may prove to be data.
+- ``has_end``, ``end``: what the last write is, if that was not small, and the address behind it.
+- ``wrote``: whether the last write was of data, as far as is known.
+- ``has_first_data``, ``first_data``, ``has_data``, ``data_end``: the address of the first data, and that behind the last.
+- ``after_page``, ``after_what``: the page of the completion directly behind the last data, and its table.
 
 Commands that were fetched, less those that were completed:
 
@@ -84,24 +95,32 @@ REQUESTER_BIT, LEVEL_BIT = 47, 32
 # The same names as C numbers.
 _READ, _WRITE, _ANSWER = ROLES
 (
-    _KEY, _ACCESSES, _SLOTS, _EXACT, _STEPS, _JUMPS, _BYTES, _FOLLOWED, _TIMES, _FIRST, _LAST, _LOWEST_OFFSET, _HIGHEST_OFFSET,
+    _KEY, _ACCESSES, _SLOTS, _EXACT, _STEPS, _JUMPS, _BYTES, _FOLLOWED, _AFTER, _INSIDE, _TIMES, _FIRST, _LAST, _LOWEST_OFFSET,
+    _HIGHEST_OFFSET,
 ) = range(len(WALKED))  # fmt: skip
 _SURE, _ALONE_TAIL, _ALONE_PAGE, _FIRST_PAGE, _FIRST_TAIL, _DATA, _LONE = range(2, len(LISTED))
 (
     _TLPS, _WRITES, _WRITE_BYTES, _DATA_WRITE_BYTES, _READS, _READ_BYTES, _READ_DATA, _READ_LISTS, _EMPTY, _IN_A_ROW, _COMPLETIONS,
-    _ENTRY_COMPLETIONS, _SLOT_COMPLETIONS, _UNEVEN, _FIRST_READ, _LAST_READ, _LAST_PAGE, _FRONT_SMALL, _FRONT_ADDRESS, _FRONT_BYTES,
-    _HAS_END, _END, _LEVEL, _LOWEST, _HIGHEST, _HIGHEST_INDEX, _IS_LOST, _FIRST_EVENT, _FRONT_WRITTEN, _WINDOW, _SINCE, _HEAD,
+    _ENTRY_COMPLETIONS, _SLOT_COMPLETIONS, _UNEVEN, _DATA_WRITES, _BURSTS, _FIRST_READ, _LAST_READ, _LAST_PAGE, _FRONT, _FRONT_ADDRESS,
+    _FRONT_SIZE, _FRONT_BYTES, _FRONT_NEXT, _FRONT_WHAT, _HAS_END, _END, _HAS_WROTE, _HAS_FIRST_DATA, _FIRST_DATA, _HAS_DATA, _DATA_END,
+    _AFTER_PAGE, _AFTER_WHAT, _LEVEL, _LOWEST, _HIGHEST, _HIGHEST_INDEX, _IS_LOST, _FIRST_EVENT, _FRONT_WRITTEN, _WINDOW, _SINCE, _HEAD,
 ) = range(1, len(REQUESTER) - 2 * len(_GROUP) + 1)  # fmt: skip
 _TAIL = _HEAD + len(_GROUP)
 _COUNT, _RUN, _RUN_BYTES, _LAST_RUN, _LAST_BYTES, _TOTAL, _ODD, _INNER, _GAPS = range(len(_GROUP))
 _GROUP_SIZE = len(_GROUP)
 _FETCHED, _ENDED = 1, 2
+# What a write is, and whether it was of data: not, so it is, or so it is if the first write of the part is.
+_SMALL, _RECORD, _SEVERAL, _BULK = range(1, 5)
+_WROTE_DATA, _WROTE_FRONT = 1, 2
 # What a read is, and an event; and what was seen since the last fetch: nothing, data, then a completion, or any other event.
-_OTHER, _DESCRIPTOR, _FETCH, _COMPLETION = range(1, 5)
+_OTHER, _DESCRIPTOR, _FETCH, _COMPLETION, _FETCHES = range(1, 6)
 _WAITS, _WROTE, _IS_ALONE, _IS_OVER = range(1, 5)
 # Bytes of a page, of a logical block at least, of an entry of a submission queue, and of one of a completion queue or a descriptor. As many
 # entries as make a sector are taken for data.
 _PAGE_BITS, _PAGE, _SECTOR, _ENTRY, _SLOT = 12, 4096, 512, 64, 16
+# The largest entry of a ring of completions, and the smallest one. A write may begin so many bytes behind the one before: where entries are
+# reported together, up to seven of the largest are left out.
+_LARGEST, _ELEMENT, _REACH = 128, 8, 7 * 128
 # Pages of a command that need no list: the two that its entry names.
 _PAGES_OF_ENTRY = 2
 _PAGES = (1 << 47) - 1
@@ -204,6 +223,8 @@ class Accesses:
         The same of reads of 16 bytes.
     records : Table
         The same of writes of 16 bytes: completion queue entries, descriptors written back.
+    completions : Table
+        The same of writes of 8 bytes, and of 32 to 128 in steps of 16 that do not go on where data end: each is one slot.
     small_writes, small_reads : Table
         The same of less than 16 bytes: interrupts, shadow doorbells.
     lists : Table
@@ -217,6 +238,7 @@ class Accesses:
         self.is_timed = False
         self.requesters = Table(len(REQUESTER), seed)
         self.entries, self.descriptors, self.records = Table(len(WALKED), seed), Table(len(WALKED), seed), Table(len(WALKED), seed)
+        self.completions = Table(len(WALKED), seed)
         self.small_writes, self.small_reads = Table(len(WALKED), seed), Table(len(WALKED), seed)
         self.lists = Table(len(LISTED), seed)
         self.levels = Table(len(LEVEL), seed)
@@ -265,6 +287,8 @@ class Accesses:
             what = _FETCH
         elif size == _SLOT and not address & (_SLOT - 1):
             what = _DESCRIPTOR
+        elif _SLOT < size < _SECTOR and not (size | address) & (_ENTRY - 1):
+            what = _FETCHES
         self._see_reads(who, what, what, key)
         rows[who, _READS] += 1
         rows[who, _READ_BYTES] += asked
@@ -274,7 +298,7 @@ class Accesses:
         rows[who, _UNEVEN] += (asked | address) & 7 != 0
         if what == _DESCRIPTOR:
             self._walk(self.descriptors, key, address, size, _SLOT, now)
-        elif size < _SECTOR and not (size | address) & (_ENTRY - 1):
+        elif what != _OTHER:
             self._walk(self.entries, key, address, size, _ENTRY, now)
         if what == _FETCH:
             self._see_event(who, _FETCH)
@@ -293,15 +317,24 @@ class Accesses:
         rows = self.requesters.rows
         rows[who, _WRITES] += 1
         rows[who, _WRITE_BYTES] += asked
+        what = _BULK
         if size < _SLOT:
-            if rows[who, _WRITES] == 1:
-                rows[who, _FRONT_SMALL], rows[who, _FRONT_ADDRESS], rows[who, _FRONT_BYTES] = 1, address, asked
-            elif self._see_small_write(who, address, asked):
-                self._see_data(who)
+            what = _SMALL
+        elif size <= _LARGEST and not (size | address) & (_SLOT - 1):
+            what = _RECORD if size == _SLOT else _SEVERAL
+        if rows[who, _WRITES] == 1:
+            rows[who, _FRONT], rows[who, _FRONT_ADDRESS], rows[who, _FRONT_SIZE], rows[who, _FRONT_BYTES] = what, address, size, asked
+            rows[who, _HAS_WROTE] = _WROTE_FRONT
+        if what == _BULK:
+            self._see_continued(who, address)
+            self._see_burst(who, address, size)
+        elif rows[who, _WRITES] > 1 and self._see_write(who, what, address, size, asked):
+            self._see_data(who)
+        if what == _SMALL:
             rows[who, _HAS_END] = 0
             return
-        rows[who, _HAS_END], rows[who, _END] = 1, ((address + _HALF_WORD + size) & _WORD) - _HALF_WORD
-        if size == _SLOT and not address & (_SLOT - 1):
+        rows[who, _HAS_END], rows[who, _END] = what, self._behind(address, size)
+        if what == _RECORD:
             self._walk(self.records, self._page(who, address), address, size, _SLOT, now)
             self._see_event(who, _COMPLETION)
             level = rows[who, _LEVEL]
@@ -314,6 +347,79 @@ class Accesses:
             rows[who, _DATA_WRITE_BYTES] += asked
             self._see_data(who)
 
+    def _behind(self, address: int, size: int) -> int:
+        end: int = ((address + _HALF_WORD + size) & _WORD) - _HALF_WORD
+        return end
+
+    def _see_continued(self, who: int, address: int) -> None:
+        """Note that data go on behind the last write, if that looked like a completion."""
+        rows = self.requesters.rows
+        if rows[who, _HAS_END] == _SEVERAL and rows[who, _END] == address:
+            at = self.completions.row(self._page(who, address - 1))
+            self.completions.rows[at, _FOLLOWED] += 1
+
+    def _see_burst(self, who: int, address: int, size: int) -> None:
+        """Add a write of data."""
+        rows = self.requesters.rows
+        if not rows[who, _HAS_FIRST_DATA]:
+            rows[who, _HAS_FIRST_DATA], rows[who, _FIRST_DATA] = 1, address
+        rows[who, _DATA_WRITES] += 1
+        rows[who, _BURSTS] += not self._goes_on(who, address)
+        rows[who, _HAS_DATA], rows[who, _DATA_END], rows[who, _AFTER_WHAT] = 1, self._behind(address, size), 0
+        rows[who, _HAS_WROTE] = _WROTE_DATA
+
+    def _goes_on(self, who: int, address: int) -> bool:
+        """Return whether data begin where the data before ended; a completion between them is noted."""
+        rows = self.requesters.rows
+        if not rows[who, _HAS_DATA] or rows[who, _DATA_END] != address:
+            return False
+        if rows[who, _AFTER_WHAT]:
+            table = self.records if rows[who, _AFTER_WHAT] == _RECORD else self.completions
+            at = table.row(rows[who, _AFTER_PAGE])
+            table.rows[at, _INSIDE] += 1
+        return True
+
+    def _see_write(self, who: int, what: int, address: int, size: int, asked: int) -> bool:
+        """Add what a write is, if that depends on the one before; return whether it is the end of data."""
+        rows = self.requesters.rows
+        key, is_behind = self._page(who, address), rows[who, _HAS_END] and rows[who, _END] == address
+        if is_behind and (what == _SMALL or (what == _SEVERAL and rows[who, _HAS_END] == _BULK)):
+            if what == _SMALL:
+                rows[who, _DATA_WRITE_BYTES] += asked
+                self._see_continued(who, address)
+            self._see_burst(who, address, size)
+            return True
+        if is_behind and what == _RECORD and rows[who, _HAS_END] == _BULK:
+            at = self.records.row(key)
+            self.records.rows[at, _FOLLOWED] += 1
+            self._see_burst(who, address, size)
+            return False
+        wrote = rows[who, _HAS_WROTE]
+        rows[who, _HAS_WROTE] = 0
+        self._see_alone(key, what, address, size, asked)
+        if what == _SMALL and asked != _ELEMENT:
+            return False
+        if wrote == _WROTE_DATA:
+            self._see_after(who, what, key)
+        elif wrote == _WROTE_FRONT:
+            rows[who, _FRONT_NEXT], rows[who, _FRONT_WHAT] = key, what
+        return False
+
+    def _see_alone(self, key: int, what: int, address: int, size: int, asked: int) -> None:
+        """Add a write that is no end of data."""
+        if what == _SMALL:
+            self._see_small(self.small_writes, key, address)
+            self.small_writes.rows[self.small_writes.row(key), _BYTES] += asked
+        if what == _SEVERAL or (what == _SMALL and asked == _ELEMENT):
+            self._walk(self.completions, key, address, size, size, 0)
+
+    def _see_after(self, who: int, what: int, key: int) -> None:
+        """Note that a write that is no data, in this page, is directly behind data."""
+        table = self.records if what == _RECORD else self.completions
+        at = table.row(key)
+        table.rows[at, _AFTER] += 1
+        self.requesters.rows[who, _AFTER_WHAT], self.requesters.rows[who, _AFTER_PAGE] = what, key
+
     def _page(self, who: int, address: int) -> int:
         """Return the key of a page, which sorts by requester first. Addresses of pages have 59 bits at most."""
         key: int = self.requesters.rows[who, _KEY] << _REQUESTER_BIT | (address >> _PAGE_BITS & _PAGES)
@@ -322,7 +428,7 @@ class Accesses:
     def _walk(self, table: Table, key: int, address: int, size: int, slot: int, now: int) -> None:
         at = table.row(key)
         rows, offset, slots = table.rows, address & (_PAGE - 1), size // slot
-        self._see_first(table, at, offset)
+        self._see_first(table, at, offset, _REACH if table is self.completions else 0)
         rows[at, _ACCESSES] += 1
         rows[at, _SLOTS] += slots
         rows[at, _EXACT] += slots == 1
@@ -330,14 +436,14 @@ class Accesses:
         rows[at, _LAST] = offset + size
         self._add_time(table, at, now * slots)
 
-    def _see_first(self, table: Table, at: int, offset: int) -> None:
-        """Note where an access begins, or the first one of a later part."""
+    def _see_first(self, table: Table, at: int, offset: int, reach: int) -> None:
+        """Note where an access begins, or the first one of a later part: a step may leave out so many bytes."""
         rows = table.rows
         if not rows[at, _ACCESSES]:
             rows[at, _FIRST] = offset
-        elif offset == rows[at, _LAST]:
+        elif rows[at, _LAST] <= offset <= rows[at, _LAST] + reach:
             rows[at, _STEPS] += 1
-        elif offset:
+        elif offset > reach:
             rows[at, _JUMPS] += 1
 
     def _add_time(self, table: Table, at: int, ticks: int) -> None:
@@ -355,15 +461,6 @@ class Accesses:
         rows[at, _LOWEST_OFFSET] = min(rows[at, _LOWEST_OFFSET], lowest)
         rows[at, _HIGHEST_OFFSET] = max(rows[at, _HIGHEST_OFFSET], highest)
 
-    def _see_small_write(self, who: int, address: int, asked: int) -> bool:
-        """Add a small write; return whether it is the end of the data in front of it."""
-        rows = self.requesters.rows
-        if rows[who, _HAS_END] and rows[who, _END] == address:
-            rows[who, _DATA_WRITE_BYTES] += asked
-            return True
-        self._see_small(self.small_writes, self._page(who, address), address)
-        return False
-
     def _see_reads(self, who: int, first: int, last: int, page: int) -> None:
         """Note what a read is, or the first and the last one of a later part."""
         rows = self.requesters.rows
@@ -375,6 +472,9 @@ class Accesses:
         elif before == _DESCRIPTOR and first != _DESCRIPTOR:
             at = self.descriptors.row(rows[who, _LAST_PAGE])
             self.descriptors.rows[at, _FOLLOWED] += 1
+        elif (before == _FETCH and first != _FETCH) or (before == _FETCHES and first == _OTHER):
+            at = self.entries.row(rows[who, _LAST_PAGE])
+            self.entries.rows[at, _FOLLOWED] += 1
         rows[who, _LAST_READ], rows[who, _LAST_PAGE] = last, page
 
     def _see_data(self, who: int) -> None:
@@ -489,15 +589,18 @@ class Accesses:
                 self.lists.rows[at, _LONE] = max(self.lists.rows[at, _LONE], lone)
         for number in range(later.requesters.used):
             self._join_requester(self.requesters.row(later.requesters.rows[number, _KEY]), later, number, ticks)
+        self._join_pages(self.completions, later.completions, 0)
 
     def _join_pages(self, table: Table, later: Table, ticks: int) -> None:
         for number in range(later.used):
             at = table.row(later.rows[number, _KEY])
-            self._see_first(table, at, later.rows[number, _FIRST])
-            self._see_offsets(table, at, later.rows[number, _LOWEST_OFFSET], later.rows[number, _HIGHEST_OFFSET])
+            if later.rows[number, _ACCESSES]:
+                reach = _REACH if table is self.completions else 0
+                self._see_first(table, at, later.rows[number, _FIRST], reach)
+                self._see_offsets(table, at, later.rows[number, _LOWEST_OFFSET], later.rows[number, _HIGHEST_OFFSET])
+                table.rows[at, _LAST] = later.rows[number, _LAST]
             for column in range(_ACCESSES, _TIMES):
                 table.rows[at, column] += later.rows[number, column]
-            table.rows[at, _LAST] = later.rows[number, _LAST]
             self._add_time(table, at, later.rows[number, _TIMES])
             self._add_time(table, at, later.rows[number, _SLOTS] * ticks)
 
@@ -505,12 +608,7 @@ class Accesses:
         rows, behind = self.requesters.rows, later.requesters.rows
         self._join_levels(who, later, number, ticks)
         if behind[number, _WRITES]:
-            if not rows[who, _WRITES]:
-                for column in range(_FRONT_SMALL, _FRONT_BYTES + 1):
-                    rows[who, column] = behind[number, column]
-            elif behind[number, _FRONT_SMALL]:
-                self._see_small_write(who, behind[number, _FRONT_ADDRESS], behind[number, _FRONT_BYTES])
-            rows[who, _HAS_END], rows[who, _END] = behind[number, _HAS_END], behind[number, _END]
+            self._join_writes(who, later, number)
         if behind[number, _READS]:
             self._see_reads(who, behind[number, _FIRST_READ], behind[number, _LAST_READ], behind[number, _LAST_PAGE])
         if behind[number, _FRONT_WRITTEN]:
@@ -527,6 +625,29 @@ class Accesses:
             rows[who, _SINCE] = rows[who, _LEVEL] - behind[number, _LEVEL] + behind[number, _SINCE]
         for column in range(_TLPS, _FIRST_READ):
             rows[who, column] += behind[number, column]
+
+    def _join_writes(self, who: int, later: Accesses, number: int) -> None:
+        rows, behind = self.requesters.rows, later.requesters.rows
+        if not rows[who, _WRITES]:
+            for column in range(_FRONT, _AFTER_WHAT + 1):
+                rows[who, column] = behind[number, column]
+            return
+        front, address = behind[number, _FRONT], behind[number, _FRONT_ADDRESS]
+        if front == _BULK:
+            self._see_continued(who, address)
+        else:
+            self._see_write(who, front, address, behind[number, _FRONT_SIZE], behind[number, _FRONT_BYTES])
+            if rows[who, _HAS_WROTE] == _WROTE_DATA and behind[number, _FRONT_WHAT]:
+                self._see_after(who, behind[number, _FRONT_WHAT], behind[number, _FRONT_NEXT])
+        if behind[number, _HAS_FIRST_DATA]:
+            rows[who, _BURSTS] -= self._goes_on(who, behind[number, _FIRST_DATA])
+            if not rows[who, _HAS_FIRST_DATA]:
+                rows[who, _HAS_FIRST_DATA], rows[who, _FIRST_DATA] = 1, behind[number, _FIRST_DATA]
+            for column in range(_HAS_DATA, _AFTER_WHAT + 1):
+                rows[who, column] = behind[number, column]
+        rows[who, _HAS_END], rows[who, _END] = behind[number, _HAS_END], behind[number, _END]
+        if behind[number, _HAS_WROTE] != _WROTE_FRONT:
+            rows[who, _HAS_WROTE] = behind[number, _HAS_WROTE]
 
     def _join_head(self, who: int, group: int, later: Accesses, number: int) -> None:
         """Add the reads before the first fetch of the part behind."""
@@ -566,10 +687,25 @@ class Accesses:
         """Add what is still open at both ends of the recording, since nothing more comes; it is taken out."""
         rows = self.requesters.rows
         for who in range(self.requesters.used):
-            if rows[who, _FRONT_SMALL]:
-                self._see_small(self.small_writes, self._page(who, rows[who, _FRONT_ADDRESS]), rows[who, _FRONT_ADDRESS])
-                rows[who, _FRONT_SMALL] = 0
+            if rows[who, _FRONT] == _SMALL or rows[who, _FRONT] == _SEVERAL:
+                self._see_first_of_all(who)
+                rows[who, _FRONT] = 0
             if rows[who, _HEAD + _COUNT]:
                 self._sort(who, _HEAD)
             if rows[who, _TAIL + _COUNT]:
                 self._sort(who, _TAIL)
+
+    def _see_first_of_all(self, who: int) -> None:
+        """Add the first write of the recording, in front of those that were added."""
+        front = self.requesters.rows
+        address, size = front[who, _FRONT_ADDRESS], front[who, _FRONT_SIZE]
+        key = self._page(who, address)
+        at = self.completions.row(key)
+        rows = self.completions.rows
+        first, last, count = rows[at, _FIRST], rows[at, _LAST], rows[at, _ACCESSES]
+        rows[at, _ACCESSES] = 0
+        self._see_alone(key, front[who, _FRONT], address, size, front[who, _FRONT_BYTES])
+        if count and rows[at, _ACCESSES]:
+            self._see_first(self.completions, at, first, _REACH)
+            rows[at, _LAST] = last
+        rows[at, _ACCESSES] += count

@@ -100,6 +100,9 @@ def _io(result: IoResult) -> Iterator[Glance]:
         amounts = ((nvme.data_bytes.read, "read"), (nvme.data_bytes.write, "written"))
         detail = ", ".join(f"{size_text(size)} {what}" for size, what in amounts if size)
         yield Glance("NVMe commands", f"{nvme.commands:,}", "io", nvme.commands, detail)
+    if nic.rx_packets is None and nic.rx_packets_least and nic.rx_packets_most:
+        text = f"{nic.rx_packets_least:,} to {nic.rx_packets_most:,}"
+        yield Glance("Received packets", text, "io", nic.rx_packets_least, "headers give limits")
     if nic.rx_packets:
         yield Glance(
             "Received packets", f"{nic.rx_packets:,}", "io", nic.rx_packets, "" if nic.rx_bytes is None else size_text(nic.rx_bytes)

@@ -110,6 +110,27 @@ def is_record(access: Access) -> bool:
     return not access.is_read and access.size == SLOT and access.address % SLOT == 0
 
 
+def may_be_records(access: Access) -> bool:
+    """Several records in one write, by its size."""
+    return not access.is_read and SLOT < access.size <= 128 and access.size % SLOT == access.address % SLOT == 0
+
+
+def together(accesses: Sequence[Access]) -> list[Access]:
+    """Writes that may be of several records: those that do not go on where larger ones end."""
+    writes = [access for access in accesses if not access.is_read]
+    return [
+        access
+        for number, access in enumerate(writes)
+        if may_be_records(access)
+        and not (
+            number
+            and writes[number - 1].size > SLOT
+            and not may_be_records(writes[number - 1])
+            and writes[number - 1].address + writes[number - 1].size == access.address
+        )
+    ]
+
+
 def data_writes(accesses: Sequence[Access]) -> list[Access]:
     """Writes that are data wherever they go."""
     found, before = [], None
@@ -135,13 +156,13 @@ def drive(accesses: Sequence[Access]) -> DriveFound:
     )
     records = walked(((access.address, access.size) for access in accesses if is_record(access)), SLOT)
     entry_pages, record_pages = rings(entries, lambda _: True), rings(records, lambda _: True)
+    at_once = sum(access.size for access in together(accesses) if access.address // PAGE in record_pages)
     found = DriveFound(
         submitted=sum(entries[page].slots for page in entry_pages),
-        completed=sum(records[page].slots for page in record_pages),
+        completed=sum(records[page].slots for page in record_pages) + at_once // SLOT,
     )
-    found.read = sum(access.enabled for access in data_writes(accesses)) + sum(
-        records[page].bytes for page in records.keys() - record_pages
-    )
+    found.read = sum(access.enabled for access in data_writes(accesses)) - at_once
+    found.read += sum(records[page].bytes for page in records.keys() - record_pages)
     flight = lowest = highest = 0
     for access in accesses:
         flight += is_fetch(access) - is_record(access)
@@ -149,7 +170,9 @@ def drive(accesses: Sequence[Access]) -> DriveFound:
         if flight > highest:
             highest, found.peak_index = flight, access.number
     singles = sum(page.exact for page in entries.values())
-    followed = singles == found.submitted == sum(entries[page].exact for page in entry_pages) and records.keys() == record_pages
+    followed = (
+        not at_once and singles == found.submitted == sum(entries[page].exact for page in entry_pages) and records.keys() == record_pages
+    )
     found.commands = max(found.submitted - (lowest if followed else 0), found.completed)
     found.peak = highest - lowest if followed else None
     several = sum(entries[page].bytes - ENTRY * entries[page].exact for page in entry_pages)

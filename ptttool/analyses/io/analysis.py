@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
@@ -15,6 +15,7 @@ from ptttool.analyses.io.results import Controller, DataBytes, Drive, IoResult, 
 from ptttool.analyses.needs import Captured, Need, captured
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.time.clock import CLOCK_COLUMNS
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import format_id
 
 if TYPE_CHECKING:
@@ -67,9 +68,33 @@ class Io(TlpAnalysis[IoResult]):
                 moved = trace.sum("write_bytes") + trace.sum("read_bytes")
                 rest.append(Unexplained(format_id(trace.sum("key")), trace.sum("tlps"), moved))
         drives.sort(key=lambda drive: (-(drive.commands or 0), drive.requester))
-        controllers.sort(key=lambda each: (-(each.rx_packets or 0), -(each.written_bytes or 0), each.requester))
+        controllers.sort(key=lambda each: (-(each.rx_packets_most or 0), -(each.written_bytes or 0), each.requester))
         rest.sort(key=lambda each: (-each.tlps, each.requester))
-        return IoResult(_all_drives(drives, visible), _all_controllers(controllers, visible), rest, sum(left_out.values()), time)
+        # Completions in rings of their own are those of network controllers only.
+        looked_at = {name: count for name, count in left_out.items() if controllers or name != "completions"}
+        notes = [*_notes(drives, controllers)]
+        return IoResult(_all_drives(drives, visible), _all_controllers(controllers, visible), rest, sum(looked_at.values()), notes, time)
+
+
+def _notes(drives: Sequence[Drive], controllers: Sequence[Controller]) -> Iterator[Diagnostic]:
+    for drive in drives:
+        if not drive.is_fetched:
+            yield Diagnostic(
+                Severity.WARNING,
+                "no-fetches",
+                f"{drive.requester} was not seen to fetch commands, although it works: its submission queues may be in its own memory. "
+                "Commands are counted by their completions, where these are seen",
+                where=drive.requester,
+            )
+    for nic in controllers:
+        if not nic.is_understood:
+            message = (
+                f"{nic.requester}: its rings are not understood: bytes are all that is known, those of descriptors and completions too"
+            )
+            yield Diagnostic(Severity.WARNING, "rings-not-understood", message, where=nic.requester)
+        elif nic.rx_packets is None and nic.rx_packets_most is not None:
+            message = f"{nic.requester} works as {nic.model} controllers do: headers give only limits of its packets"
+            yield Diagnostic(Severity.INFO, "limits-only", message, where=nic.requester)
 
 
 def _visible(event: Captured, requesters: Any) -> TracedKinds:
@@ -103,9 +128,11 @@ def _all_drives(drives: list[Drive], visible: TracedKinds) -> Nvme:
 
 
 def _all_controllers(controllers: list[Controller], visible: TracedKinds) -> Nic:
+    received = [f"{name}{end}" for name in ("rx_packets", "rx_bytes") for end in ("", "_least", "_most")]
+    sent = ["tx_descriptors", "tx_sends_least", "tx_sends_most", "tx_bytes", "tx_bytes_least", "tx_bytes_most"]
     return Nic(
-        **_sums(controllers, ("rx_packets", "rx_bytes", "rx_wire_bytes", "interrupts"), is_seen=visible.writes),
-        **_sums(controllers, ("tx_descriptors", "tx_sends_least", "tx_sends_most", "tx_bytes"), is_seen=visible.reads),
+        **_sums(controllers, (*received, "rx_wire_bytes", "interrupts"), is_seen=visible.writes),
+        **_sums(controllers, sent, is_seen=visible.reads),
         controllers=controllers,
     )
 

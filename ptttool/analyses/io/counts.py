@@ -23,7 +23,7 @@ SECTOR: Final = 512
 PAGE: Final = 1 << 12
 """A memory page of NVMe, at least; rings begin at one."""
 
-_WALKED = ("entries", "descriptors", "records", "small_writes", "small_reads")
+_WALKED = ("entries", "descriptors", "records", "completions", "small_writes", "small_reads")
 _COLUMNS: Final = {
     "requesters": accesses.REQUESTER,
     **dict.fromkeys(_WALKED, accesses.WALKED),

@@ -1,7 +1,7 @@
-"""The packets of a network controller that works as Intel's do: it writes each descriptor back to where it read it.
+"""The packets of a network controller: how it reports them, and the counts of one that works as Intel's do.
 
-Others have rings of completions beside those of descriptors, compress them, or put several packets into a buffer: of these, only bytes
-are known. What the trace shows decides; a driver that is known to be of another kind forbids.
+Such a one writes each descriptor back to where it read it. Others are in :mod:`ptttool.analyses.io.completed`. What the trace shows
+decides; a driver that is known to be of another kind forbids.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from ptttool.analyses.io.completed import MLX5, MODELS, completed
 from ptttool.analyses.io.requester import RequesterTrace, Rings
-from ptttool.analyses.io.results import By, Controller
+from ptttool.analyses.io.results import FRAME_CHECK_SEQUENCE, By, Controller
 from ptttool.pci import format_id
 
-FRAME_CHECK_SEQUENCE = 4
-"""Bytes at the end of an Ethernet frame, which do not go to memory."""
 WRITE_BACK: Final = frozenset({"e1000", "e1000e", "igb", "igbvf", "igc", "ixgbe", "ixgbevf", "i40e"})
 """Drivers of controllers that write descriptors back."""
 # Drivers that say nothing of the device: it is passed on to a program or a guest.
@@ -46,14 +45,30 @@ def writes_back(trace: RequesterTrace, received: Rings, descriptors: Rings) -> b
 
 def controller_of(trace: RequesterTrace, by: By, driver: str | None) -> Controller:
     """Return what is to be said of a network controller; `driver`: its driver, where that is known."""
+    found = None
+    if driver is None or driver in WRITE_BACK | _PASSED_ON:
+        found = _written_back(trace, by)
+        if found is None and driver not in WRITE_BACK:
+            found = completed(trace, by, MLX5)
+            # Whoever is not known to be of the model has to show more of it: packets and what is sent.
+            found = found if found is not None and found.rx_packets_least and found.tx_sends_most else None
+    else:
+        for model in MODELS:
+            if driver in model.drivers:
+                found = completed(trace, by, model)
+    if found is not None:
+        return found
+    written = trace.sum("write_bytes") if trace.visible.writes else None
+    asked = trace.sum("read_bytes") if trace.visible.reads else None
+    return Controller(format_id(trace.sum("key")), by, is_understood=False, written_bytes=written, asked_bytes=asked)
+
+
+def _written_back(trace: RequesterTrace, by: By) -> Controller | None:
+    """Return what is to be said of a controller that writes descriptors of 16 bytes back; None where it does not."""
     visible = trace.visible
-    requester = format_id(trace.sum("key"))
     received, descriptors = rings(trace)
-    written = trace.sum("write_bytes") if visible.writes else None
-    asked = trace.sum("read_bytes") if visible.reads else None
-    is_other = driver is not None and driver not in WRITE_BACK | _PASSED_ON
-    if is_other or not writes_back(trace, received, descriptors):
-        return Controller(requester, by, is_understood=False, written_bytes=written, asked_bytes=asked)
+    if not writes_back(trace, received, descriptors):
+        return None
     # Which ring is for transmission, only the writes tell: nothing of 16 bytes is written back there.
     sending = descriptors.without(received.keys)
     packets = bytes_ = sent = fetched = with_data = least = None
@@ -69,17 +84,24 @@ def controller_of(trace: RequesterTrace, by: By, driver: str | None) -> Controll
             fetched, with_data = sending.total("slots"), sending.total("followed")
             least = min(fetched - with_data, with_data) or with_data
     return Controller(
-        requester=requester,
+        requester=format_id(trace.sum("key")),
         by=by,
         is_understood=True,
-        written_bytes=written,
-        asked_bytes=asked,
+        model="write-back",
+        written_bytes=trace.sum("write_bytes") if visible.writes else None,
+        asked_bytes=trace.sum("read_bytes") if visible.reads else None,
         rx_packets=packets,
+        rx_packets_least=packets,
+        rx_packets_most=packets,
         rx_bytes=bytes_,
+        rx_bytes_least=bytes_,
+        rx_bytes_most=bytes_,
         rx_wire_bytes=None if packets is None or bytes_ is None else bytes_ + FRAME_CHECK_SEQUENCE * packets,
         tx_descriptors=fetched,
         tx_sends_least=least,
         tx_sends_most=with_data,
         tx_bytes=sent,
+        tx_bytes_least=sent,
+        tx_bytes_most=sent,
         interrupts=trace.interrupts(beside=pages),
     )

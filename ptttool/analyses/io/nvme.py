@@ -17,6 +17,8 @@ _IN_A_ROW = 8
 # One fetch in so many may be of a command without data or without a list.
 _WITHOUT_LIST = 8
 _PAGES_WITHOUT_LIST = 2
+# Bytes of a completion queue entry, and of the metadata of a block, at least.
+_COMPLETION, _METADATA = 16, 8
 
 
 def drive_of(trace: RequesterTrace, by: By) -> Drive:
@@ -24,14 +26,26 @@ def drive_of(trace: RequesterTrace, by: By) -> Drive:
     visible = trace.visible
     entries, records = trace.rings("entries"), trace.rings("records")
     submitted = entries.total("slots") if visible.reads else None
-    completed = records.total("slots") if visible.writes else None
-    read = trace.sum("data_write_bytes") + records.others("bytes") if visible.writes else None
-    is_followed = _is_followed(trace, entries, records)
+    # Several entries in one write: their pages are those in which others are written one by one.
+    rows = trace.pages["completions"]
+    is_metadata = rows["bytes"] == _METADATA * rows["accesses"]
+    several = int(rows["bytes"][~is_metadata & np.isin(rows["key"], records.keys)].sum())
+    metadata = int(rows["accesses"][is_metadata].sum())
+    completed = records.total("slots") + several // _COMPLETION if visible.writes else None
+    read = trace.sum("data_write_bytes") + records.others("bytes") - several if visible.writes else None
+    is_active = completed or trace.sum("data_write_bytes") or trace.sum("read_bytes")
+    is_fetched = not (submitted == 0 and is_active)
+    if not is_fetched:
+        submitted = None
+    is_followed = is_fetched and not several and _is_followed(trace, entries, records)
     at_start = -trace.sum("lowest") if is_followed else 0
     counted_by, commands = _commands(trace, submitted, completed, at_start)
     in_flight = _in_flight(trace, entries, records, at_start) if is_followed else None
     data, lists, uncertain = None, None, 0
-    if visible.reads:
+    if visible.reads and not is_fetched:
+        # Lists are told from data by what is read between fetches.
+        data = uncertain = trace.sum("read_bytes")
+    elif visible.reads:
         data, lists, uncertain = _written(trace, entries, read, lone_lists=in_flight is not None and in_flight.is_whole)
     others = entries.others("exact")
     return Drive(
@@ -48,17 +62,20 @@ def drive_of(trace: RequesterTrace, by: By) -> Drive:
         submission_pages=len(entries.keys),
         completion_pages=len(records.keys),
         in_flight=in_flight,
-        unexplained_tlps=others,
-        unexplained_bytes=others * ENTRY,
+        is_fetched=is_fetched,
+        unexplained_tlps=others + metadata,
+        unexplained_bytes=others * ENTRY + metadata * _METADATA,
     )
 
 
 def _commands(trace: RequesterTrace, submitted: int | None, completed: int | None, at_start: int) -> tuple[Count | None, int | None]:
     if submitted is not None:
         return Count.ENTRIES, max(submitted + at_start, completed or 0)
-    if completed is not None:
+    if completed:
         return Count.COMPLETIONS, completed
-    if trace.visible.answers:
+    if completed is not None and not trace.visible.reads:
+        return Count.COMPLETIONS, completed
+    if trace.visible.answers and not trace.visible.reads:
         return Count.ANSWERS, trace.sum("entry_completions")
     return None, None
 

@@ -15,6 +15,8 @@ Array = npt.NDArray[Any]
 
 # One access in so many may be out of order in a ring: reads may overtake each other, and where TLPs were lost, slots are missing.
 _TOLERATED = 2
+MESSAGE = 4
+"""Bytes of a message that is an interrupt (MSI, MSI-X)."""
 
 
 class TracedKinds(NamedTuple):
@@ -101,7 +103,7 @@ class RequesterTrace(NamedTuple):
             maybe &= ~beside
 
     def interrupts(self, beside: Array) -> int | None:
-        """Return the number of interrupts: small writes that always go to the same address of a page.
+        """Return the number of interrupts: writes of 4 bytes that always go to the same address of a page.
 
         Parameters
         ----------
@@ -116,7 +118,7 @@ class RequesterTrace(NamedTuple):
         if not self.visible.writes:
             return None
         rows = self.pages["small_writes"]
-        rows = rows[(rows["lowest"] == rows["highest"]) & ~np.isin(rows["key"], beside)]
+        rows = rows[(rows["lowest"] == rows["highest"]) & (rows["bytes"] == MESSAGE * rows["accesses"]) & ~np.isin(rows["key"], beside)]
         reads = self.pages["small_reads"]
         # A page is that of event indexes if the doorbells that a drive reads have the same offsets in the page beside it.
         is_event_index = np.zeros(len(rows), dtype=np.bool_)

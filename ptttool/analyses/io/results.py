@@ -11,8 +11,29 @@ from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.shown import Column, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
-from ptttool.diagnostics import Severity
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
+
+FRAME_CHECK_SEQUENCE = 4
+"""Bytes at the end of an Ethernet frame, which do not go to memory."""
+
+
+class Bounds(Struct, frozen=True):
+    """Limits of a number.
+
+    Parameters
+    ----------
+    least, most : int or None
+        Limits; None where one is not known.
+    """
+
+    least: int | None
+    most: int | None
+
+    @property
+    def exact(self) -> int | None:
+        """The number, if both are the same."""
+        return self.least if self.least == self.most else None
 
 
 class By(StrEnum):
@@ -30,7 +51,7 @@ class Count(StrEnum):
     ENTRIES = "submission entries"
     """Fetches of submission queue entries, and completions of commands that were fetched before the recording began."""
     COMPLETIONS = "completion entries"
-    """Writes of completion queue entries: fetches were not traced."""
+    """Writes of completion queue entries: fetches were not traced, or not seen."""
     ANSWERS = "completions of 64 bytes"
     """Completions that answer reads of 64 bytes: neither of both was traced."""
 
@@ -118,7 +139,10 @@ class Drive(Struct, frozen=True):
         Pages of submission queues and of completion queues that were accessed.
     in_flight : InFlight or None
         Commands in flight; None where fetches or completion entries were not traced, may be missing inside the recording, or where the
-        drive fetches several entries at once.
+        drive fetches several entries at once, or writes several completion entries at once.
+    is_fetched : bool
+        Whether it was seen to fetch commands, as far as reads were traced. One that works and fetches none has its submission queues in
+        its own memory, perhaps.
     unexplained_tlps, unexplained_bytes : int
         Accesses that are none of all this.
     """
@@ -136,6 +160,7 @@ class Drive(Struct, frozen=True):
     submission_pages: int
     completion_pages: int
     in_flight: InFlight | None
+    is_fetched: bool
     unexplained_tlps: int
     unexplained_bytes: int
 
@@ -150,14 +175,20 @@ class Controller(Struct, frozen=True):
     by : By
         How it is known that it is a network controller.
     is_understood : bool
-        Whether it was seen to write its descriptors back to where it read them, so that packets can be counted. Else bytes are all that is
-        known.
+        Whether its rings were seen to work as those of a model do, so that packets can be counted. Else bytes are all that is known.
+    model : str or None
+        How it reports packets: `write-back` as Intel's controllers, `mlx5`, `bnxt`, `hns3` or `virtio`; None if it is not understood.
     written_bytes, asked_bytes : int or None
         All bytes that it wrote to memory and asked memory for: of packets, of descriptors and of all else. None where not traced.
     rx_packets : int or None
-        Received packets: descriptors that were written back. A packet that fills several buffers counts for each.
+        Received packets: descriptors that were written back. A packet that fills several buffers counts for each. None where only limits
+        are known.
+    rx_packets_least, rx_packets_most : int or None
+        Limits of them.
     rx_bytes : int or None
-        Their bytes in memory: without the frame check sequence of Ethernet.
+        Their bytes in memory: without the frame check sequence of Ethernet. None where only limits are known.
+    rx_bytes_least, rx_bytes_most : int or None
+        Limits of them: what was written may be filled up to whole lines of memory, or have a header of the device in front.
     rx_wire_bytes : int or None
         The same with 4 bytes of frame check sequence a packet, as most drivers count.
     tx_descriptors : int or None
@@ -166,7 +197,9 @@ class Controller(Struct, frozen=True):
         Limits of the number of frames handed over for transmission: descriptors without data (contexts), and those with data. The
         controller may cut a frame into several packets (TSO); headers do not tell.
     tx_bytes : int or None
-        Bytes that it read for transmission; headers of frames that it cuts count once.
+        Bytes that it read for transmission; headers of frames that it cuts count once. None where only limits are known.
+    tx_bytes_least, tx_bytes_most : int or None
+        Limits of them: some reads may be of descriptors.
     interrupts : int or None
         Interrupts (MSI, MSI-X).
     """
@@ -176,13 +209,20 @@ class Controller(Struct, frozen=True):
     is_understood: bool
     written_bytes: int | None
     asked_bytes: int | None
+    model: str | None = None
     rx_packets: int | None = None
+    rx_packets_least: int | None = None
+    rx_packets_most: int | None = None
     rx_bytes: int | None = None
+    rx_bytes_least: int | None = None
+    rx_bytes_most: int | None = None
     rx_wire_bytes: int | None = None
     tx_descriptors: int | None = None
     tx_sends_least: int | None = None
     tx_sends_most: int | None = None
     tx_bytes: int | None = None
+    tx_bytes_least: int | None = None
+    tx_bytes_most: int | None = None
     interrupts: int | None = None
 
 
@@ -211,19 +251,27 @@ class Nic(Struct, frozen=True):
 
     Parameters
     ----------
-    rx_packets, rx_bytes, rx_wire_bytes, tx_descriptors, tx_sends_least, tx_sends_most, tx_bytes, interrupts
+    rx_packets, rx_packets_least, rx_packets_most, rx_bytes, rx_bytes_least, rx_bytes_most, rx_wire_bytes : int or None
         Sums of those of the controllers; None where one is not known.
+    tx_descriptors, tx_sends_least, tx_sends_most, tx_bytes, tx_bytes_least, tx_bytes_most, interrupts : int or None
+        The same.
     controllers : list of Controller
         The controllers, those with most packets first.
     """
 
     rx_packets: int | None
+    rx_packets_least: int | None
+    rx_packets_most: int | None
     rx_bytes: int | None
+    rx_bytes_least: int | None
+    rx_bytes_most: int | None
     rx_wire_bytes: int | None
     tx_descriptors: int | None
     tx_sends_least: int | None
     tx_sends_most: int | None
     tx_bytes: int | None
+    tx_bytes_least: int | None
+    tx_bytes_most: int | None
     interrupts: int | None
     controllers: list[Controller]
 
@@ -246,6 +294,15 @@ class Unexplained(Struct, frozen=True):
     bytes: int
 
 
+# Of each count of a controller: its key, its title, its unit, and the weight of its limits' columns.
+_COUNTED = (
+    ("rx_packets", "Packets received", Unit.NONE, 0),
+    ("rx_bytes", "Bytes received", Unit.BYTES, 1),
+    ("tx_sends", "Frames sent", Unit.NONE, 1),
+    ("tx_bytes", "Bytes sent", Unit.BYTES, 2),
+)
+
+
 @document("io")
 class IoResult(Shown, Struct, frozen=True):
     """Commands of NVMe drives, and packets of network controllers.
@@ -260,6 +317,8 @@ class IoResult(Shown, Struct, frozen=True):
         Requesters that are taken for neither, those with most TLPs first.
     left_out : int
         Accesses that were not looked at: too many pages or requesters.
+    notes : list of Diagnostic
+        What is not known of a device, and why.
     time : TimeFacts
         What is known of time.
     """
@@ -268,6 +327,7 @@ class IoResult(Shown, Struct, frozen=True):
     nic: Nic
     unexplained: list[Unexplained]
     left_out: int
+    notes: list[Diagnostic]
     time: TimeFacts
 
     def shown(self, names: Names) -> Iterator[Part]:
@@ -284,8 +344,7 @@ class IoResult(Shown, Struct, frozen=True):
                 (text_column("Controller"), Column("Bytes written to memory", Unit.BYTES), Column("Bytes asked for", Unit.BYTES)),
                 [(_called(each.requester, names), each.written_bytes, each.asked_bytes) for each in others[:MAX_LISTED]],
                 more=max(len(others) - MAX_LISTED, 0),
-                note="These bytes are of packets, of descriptors and of completions. Packets can be counted where descriptors are written "
-                "back to where they were read.",
+                note="These bytes are of packets, of descriptors and of completions.",
             )
         if not (self.nvme.drives or self.nic.controllers):
             yield Note("No requester was seen to walk through queues of commands, or through rings of descriptors.")
@@ -324,17 +383,15 @@ class IoResult(Shown, Struct, frozen=True):
         return Table("NVMe", columns, rows)
 
     def _controllers(self, understood: list[Controller], names: Names) -> Table:
-        columns = (
-            text_column("Controller"),
-            Column("Packets received"),
-            Column("Bytes received", Unit.BYTES),
-            Column("Frames sent, at least", weight=1),
-            Column("Frames sent, at most", weight=2),
-            Column("Bytes sent", Unit.BYTES),
-            Column("Interrupts", weight=2),
-        )
-        shown = ("rx_packets", "rx_bytes", "tx_sends_least", "tx_sends_most", "tx_bytes", "interrupts")
-        rows = [(_called(each.requester, names), *(getattr(each, name) for name in shown)) for each in understood]
+        columns, shown = [text_column("Controller")], list[str]()
+        for name, title, unit, weight in _COUNTED:
+            ends = {name: ""}
+            if any(getattr(each, name, None) is None and getattr(each, f"{name}_most") is not None for each in understood):
+                ends = {f"{name}_least": ", at least", f"{name}_most": ", at most"}
+            columns += [Column(title + end, unit, weight=weight if end else 0) for end in ends.values()]
+            shown += ends
+        columns.append(Column("Interrupts", weight=2))
+        rows = [(_called(each.requester, names), *(getattr(each, name) for name in (*shown, "interrupts"))) for each in understood]
         return Table("Network", columns, rows)
 
     def _notes(self) -> Iterator[Note]:
@@ -353,6 +410,8 @@ class IoResult(Shown, Struct, frozen=True):
                 f"{self.nvme.uncertain_bytes:,} bytes written to drives may be lists of addresses (PRP) of commands that read.",
                 Severity.WARNING,
             )
+        for note in self.notes:
+            yield Note(note.text, note.severity)
         if self.left_out:
             yield Note(f"{self.left_out:,} accesses were not looked at: too many pages or requesters.", Severity.WARNING)
 

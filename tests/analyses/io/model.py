@@ -293,33 +293,128 @@ class Controller:
         self.truth.tx_bytes += size
 
 
-class QueueController:
-    """A network controller as ConnectX: entries of work that it fetches several at a time, and of completions in rings of their own."""
+@dataclass
+class Way:
+    """How a controller reports packets: bytes of an entry, writes of it, and what its packets look like in memory."""
 
-    def __init__(self, random_: random.Random, memory: Memory, requester: int, *, depth: int = 256) -> None:
-        self.random, self.requester = random_, requester
-        self.receive, self.transmit = (Ring(memory.pages(-(-depth * 64 // PAGE)), depth, 64) for _ in range(2))
-        self.completion, self.events = (Ring(memory.pages(-(-depth * 64 // PAGE)), depth, 64) for _ in range(2))
-        self.buffers = [memory.pages() for _ in range(24)]
+    driver: str
+    entry: int
+    work: int = 64
+    ahead: int = 4
+    """Descriptors of buffers that it reads at once."""
+    writes: int = 1
+    """Writes of an entry that report a packet."""
+    header: int = 0
+    line: int = 1
+    is_strided: bool = False
+    """Whether packets lie side by side, a stride of 64 bytes each."""
+    compressed: int = 0
+    """Packets that are reported together, at most: an entry, and one more for every eight of them."""
+    in_place: bool = False
+    """Whether the entry is written to where the descriptor was."""
+    state: int = 0
+    """Bytes of a write to one place behind each entry."""
+
+
+WAYS = {
+    "mlx5": Way("mlx5_core", 64),
+    "mlx5-128": Way("mlx5_core", 128),
+    "mlx5-strided": Way("mlx5_core", 64, line=64, is_strided=True),
+    "mlx5-compressed": Way("mlx5_core", 64, compressed=20),
+    "bnxt": Way("bnxt_en", 32, work=16),
+    "bnxt-halves": Way("bnxt_en", 16, work=16, writes=2),
+    "hns3": Way("hns3", 32, work=32, in_place=True),
+    "virtio": Way("virtio-pci", 8, work=16, ahead=1, header=12, state=2),
+    "virtio-packed": Way("virtio-pci", 16, work=16, ahead=1, header=12, in_place=True),
+}
+
+
+class QueueController:
+    """A network controller that reports packets otherwise than Intel's do, in one of :data:`WAYS`; events are in a ring of their own."""
+
+    def __init__(
+        self, random_: random.Random, memory: Memory, requester: int, *, depth: int = 256, way: Way = WAYS["mlx5"], payload: int = 256,
+        request: int = 512,
+    ) -> None:  # fmt: skip
+        self.random, self.requester, self.way, self.payload, self.request = random_, requester, way, payload, request
+
+        def ring(size: int) -> Ring:
+            return Ring(memory.pages(-(-depth * size // PAGE)), depth, size)
+
+        self.receive, self.transmit, self.events = ring(way.work), ring(way.work), ring(64)
+        self.completion, self.done = (self.receive, self.transmit) if way.in_place else (ring(way.entry), ring(way.entry))
+        self.state = memory.pages()
+        self.buffers = [memory.pages(3) for _ in range(24)]
+        self.strides, self.stride = memory.pages(64), 0
+        self.fetched, self.waiting = 0, 0
         self.truth = Truth()
 
     def run(self, packets: list[tuple[bool, int]]) -> Iterator[Tlp]:
         """Yield the TLPs of packets: whether each is received, and its size."""
-        fetched = 0
         for is_received, size in packets:
-            kind, ring = ("MWr", self.receive) if is_received else ("MRd", self.transmit)
-            if not is_received:
-                yield Tlp("MRd", self.requester, ring.slot(), 64)
-            elif not fetched % 4:
-                yield Tlp("MRd", self.requester, ring.slot(), 256)
-                ring.next = (ring.next + 3) % ring.slots
-            fetched += is_received
-            buffer = self.random.choice(self.buffers) + 64
-            yield from pieces(kind, self.requester, buffer, -(-size // 4) * 4, 256 if is_received else 512, size)
-            yield Tlp("MWr", self.requester, self.completion.slot(), 64)
-            if not self.random.randrange(3):
+            yield from self.received(size) if is_received else self.sent([size])
+        yield from self.flush()
+
+    def buffer(self, size: int) -> int:
+        """Return where a packet goes."""
+        if not self.way.is_strided:
+            return int(self.random.choice(self.buffers) + self.random.choice((64, 2112)))
+        if self.stride + size > 64 * PAGE:
+            self.stride = 0
+        at = self.strides + self.stride
+        self.stride += -(-size // 64) * 64
+        return at
+
+    def received(self, size: int) -> Iterator[Tlp]:
+        """Yield the TLPs of a received packet."""
+        way = self.way
+        if not self.fetched % way.ahead:
+            ahead = self.receive.base + self.fetched % self.receive.slots * way.work
+            yield Tlp("MRd", self.requester, ahead, way.work * way.ahead)
+        self.fetched += 1
+        at = self.buffer(size)
+        filled = -(-(size + way.header) // max(way.line, 4)) * max(way.line, 4)
+        yield from pieces("MWr", self.requester, at, filled, self.payload, size + way.header if way.line == 1 else None)
+        self.truth.rx_packets += 1
+        self.truth.rx_bytes += size
+        self.waiting += 1
+        if self.waiting >= self.random.randint(1, max(way.compressed, 1)):
+            yield from self.flush()
+
+    def flush(self) -> Iterator[Tlp]:
+        """Yield the entries of the packets that wait for them."""
+        way, count = self.way, self.waiting
+        self.waiting = 0
+        for number in range(count * way.writes):
+            slot = self.completion.slot()
+            # Of entries that are reported together, the first one, the next one, and then every eighth are written.
+            if not way.compressed or number < 2 or number % 8 == 0:
+                yield Tlp("MWr", self.requester, slot, way.entry)
+        if count:
+            yield from self.event(0)
+
+    def event(self, place: int) -> Iterator[Tlp]:
+        """Yield what follows on entries."""
+        if self.way.state:
+            yield Tlp("MWr", self.requester, self.state + place, 4, self.way.state)
+        if not self.random.randrange(3):
+            if self.way.driver == "mlx5_core":
                 yield Tlp("MWr", self.requester, self.events.slot(), 64)
-                yield Tlp("MWr", self.requester, 0x8090040)
+            self.truth.interrupts += 1
+            yield Tlp("MWr", self.requester, 0x8090040)
+
+    def sent(self, sizes: list[int]) -> Iterator[Tlp]:
+        """Yield the TLPs of frames that are sent, for which there is one entry."""
+        for size in sizes:
+            slot = self.transmit.slot()
+            yield Tlp("MRd", self.requester, slot, self.way.work)
+            at = self.random.choice(self.buffers) + self.random.choice((64, 130))
+            yield from pieces("MRd", self.requester, at, -(-size // 4) * 4, self.request, size)
+            self.truth.tx_frames += 1
+            self.truth.tx_bytes += size
+        if self.way.driver != "hns3":
+            yield Tlp("MWr", self.requester, self.done.slot() if not self.way.in_place else slot, self.way.entry)
+            yield from self.event(4)
 
 
 def mixed(random_: random.Random, streams: list[Iterator[Tlp]]) -> list[Tlp]:
