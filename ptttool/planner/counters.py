@@ -36,11 +36,14 @@ class Answer(Struct, frozen=True):
         What only a trace says.
     pairs : tuple of tuple of str
         The events, in pairs that count together.
+    thresholds : tuple of int
+        Each pair counts TLPs of at least 2^n DW, once for each n; empty: all TLPs.
     """
 
     says: str
     leaves_out: str
     pairs: _Pairs
+    thresholds: tuple[int, ...] = ()
 
     @property
     def knows_requesters(self) -> bool:
@@ -53,6 +56,12 @@ ANSWERS: Final[Mapping[str, Answer]] = {
         "rates of writes, reads and completions in each direction (flux divided by time); with bdf= of one requester, with thr_len= of "
         "TLPs above or below a length", "all requesters at once, and exact sizes",
         _RATES,
+    ),
+    "payload": Answer(
+        "how much of the writes is in TLPs of at least 16, 32, 64 and 128 DW, 64 to 512 bytes (rx_mwr_flux with thr_len=)",
+        "exact sizes, alignment, and which limit they meet",
+        (("rx_mwr_flux", "rx_mwr_time"),),
+        (4, 5, 6, 7),
     ),
     "bandwidth": Answer("mean rates in each direction (flux divided by time)", "bursts, and whose they are", _RATES),
     "latency": Answer(
@@ -132,7 +141,8 @@ def advise(
         of = filter_of(ports, of_one)
         # An older driver has fewer of them.
         pairs = [pair for pair in answer.pairs if set(pair) <= set(there)] or list(answer.pairs)
-        groups = ["{" + ",".join(f"{pmu}/{event},{of}/" for event in pair) + "}" for pair in pairs]
+        limits = [f",thr_len={number:#x}" for number in answer.thresholds] or [""]
+        groups = ["{" + ",".join(f"{pmu}/{event},{of}{limit}/" for event in pair) + "}" for pair in pairs for limit in limits]
         command = ("perf", "stat", "-a", *(word for group in groups for word in ("-e", group)), "--", "sleep", f"{seconds:.9g}")
         advice.append(
             CounterAdvice(

@@ -21,7 +21,7 @@ CODES = {
     "rx_mrd_latency": 0x0210, "tx_mrd_latency": 0x0011,
 }  # fmt: skip
 CODES |= {name.replace("flux", "time").replace("latency", "cnt"): 0x10000 | code for name, code in CODES.items()}
-FORMAT = {"event": "config:0-16", "port": "config2:0-15", "bdf": "config2:16-31"}
+FORMAT = {"event": "config:0-16", "thr_len": "config1:0-3", "port": "config2:0-15", "bdf": "config2:16-31"}
 
 
 def with_counters(folder: Path) -> list[str]:

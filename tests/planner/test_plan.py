@@ -158,6 +158,9 @@ def test_counters(machine: Machine) -> None:
     rate, latency = advise(["bandwidth", "mmio"], device, ports[:1], requester, 1)
     assert ("bdf=0x100/" in rate.command_line, "bdf" in latency.command_line, "port=0x1/" in latency.command_line) == (True, False, True)
     assert [one.purpose for one in advise(["bandwidth", "mmio"], device, [], requester, 1)] == ["bandwidth"]
+    (sizes,) = advise(["payload"], device, ports[:1], requester, 1)
+    groups = [word for word in sizes.command if word.startswith("{")]
+    assert [group.count(f"bdf=0x100,thr_len={n:#x}/") for n, group in enumerate(groups, 4)] == [2] * 4
 
 
 class WithCounters(TreeSource):

@@ -43,15 +43,23 @@ class Counting:
 
     def __init__(self, plan: CounterPlan) -> None:
         self.plan = plan
-        control, self._control = os.pipe()
-        self._answers, answers = os.pipe()
-        self.held = (self._control, self._answers)
-        self._printed, self._said = os.memfd_create("perf-stat"), os.memfd_create("perf-stat-stderr")
-        self._problem = ""
+        self.held: tuple[int, ...] = ()
+        self._open: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
+        self._problem = ""
+        try:
+            self._start()
+        except OSError as error:
+            self._problem = error.strerror or str(error)
+
+    def _start(self) -> None:
+        control, self._control = self._opened(os.pipe())
+        self._answers, answers = self._opened(os.pipe())
+        (self._printed,) = self._opened((os.memfd_create("perf-stat"),))
+        (self._said,) = self._opened((os.memfd_create("perf-stat-stderr"),))
         try:
             self._process = subprocess.Popen(
-                plan.command_until_told(f"fd:{control},{answers}", self._printed),
+                self.plan.command_until_told(f"fd:{control},{answers}", self._printed),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._said,
@@ -60,15 +68,19 @@ class Counting:
                 process_group=0,
                 env=os.environ | {"LC_ALL": "C"},
             )
-        except OSError as error:
-            self._problem = error.strerror or str(error)
         finally:
-            os.close(control)
-            os.close(answers)
+            for descriptor in (control, answers):
+                self._open.discard(descriptor)
+                os.close(descriptor)
+        self.held = (self._control, self._answers)
+
+    def _opened(self, descriptors: tuple[int, ...]) -> tuple[int, ...]:
+        self._open.update(descriptors)
+        return descriptors
 
     def is_ready(self) -> bool:
         """Wait until perf has begun, and tell whether it has: it answers that its events are off."""
-        return self._told(b"disable\n", _READY)
+        return bool(self.held) and self._told(b"disable\n", _READY)
 
     def turned(self, *, on: bool) -> bool:
         """Turn the events on or off, and tell whether perf has said that it did."""
@@ -98,7 +110,7 @@ class Counting:
             lines = [line.strip() for line in lines if line.strip() and line.strip() != "Error:"]
             why = self._problem or (lines[0] if lines else "")
             if not why:
-                why = "it was not told when the trace ended" if since is not None else f"it did not answer (exit status {status})"
+                why = f"it did not answer when the trace {'began' if since is None else 'ended'} (exit status {status})"
             return None, self._not_counted(f"perf stat: {shortened(clean(why), 200)}")
         counted = parse_perf_stat(_text(self._printed), self.plan)
         if all(one.value is None for one in counted):
@@ -130,9 +142,13 @@ class Counting:
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-        for descriptor in (*self.held, self._printed, self._said):
+        for descriptor in self._open:
             os.close(descriptor)
 
 
 def _text(descriptor: int) -> str:
-    return os.pread(descriptor, _MOST, 0).decode(errors="replace")
+    """Return what was printed; nothing where it cannot be read: the recording is good without it."""
+    try:
+        return os.pread(descriptor, _MOST, 0).decode(errors="replace")
+    except OSError:
+        return ""

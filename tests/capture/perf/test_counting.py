@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -68,6 +69,30 @@ def test_what_is_no_perf(monkeypatch: pytest.MonkeyPatch) -> None:
         assert counted is None
         assert problem is not None
         assert (problem.code, problem.details["pmu"]) == (NOT_COUNTED, "hisi_pcie0_core0")
+
+
+@pytest.mark.parametrize("name", ["pipe", "memfd_create"])
+def test_without_descriptors(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trace goes on; what was opened is closed."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    calls: list[object] = []
+    genuine = getattr(os, name)
+
+    def fails(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return genuine(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, name, fails)
+        with Counting(PLAN) as counting:
+            assert not counting.is_ready()
+            counted, problem = counting.ended(None, None)
+    assert counted is None
+    assert problem is not None
+    assert problem.code == NOT_COUNTED
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_a_trace_that_ends_before_its_event_is_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
