@@ -7,7 +7,7 @@ cdef Py_ssize_t _LOWEST_OFFSET, _HIGHEST_OFFSET
 cdef Py_ssize_t _SURE, _ALONE_TAIL, _ALONE_PAGE, _FIRST_PAGE, _FIRST_TAIL, _DATA, _LONE
 cdef Py_ssize_t _TLPS, _WRITES, _WRITE_BYTES, _DATA_WRITE_BYTES, _READS, _READ_BYTES, _READ_DATA, _READ_LISTS, _EMPTY, _IN_A_ROW, _COMPLETIONS
 cdef Py_ssize_t _ENTRY_COMPLETIONS, _SLOT_COMPLETIONS, _UNEVEN, _FIRST_READ, _LAST_READ, _LAST_PAGE, _FRONT, _FRONT_ADDRESS
-cdef Py_ssize_t _DATA_WRITES, _BURSTS, _FRONT_SIZE, _FRONT_BYTES, _FRONT_NEXT, _FRONT_WHAT, _HAS_END, _END, _HAS_WROTE, _HAS_FIRST_DATA
+cdef Py_ssize_t _BURSTS, _FRONT_SIZE, _FRONT_BYTES, _FRONT_NEXT, _FRONT_WHAT, _HAS_END, _END, _HAS_WROTE
 cdef Py_ssize_t _FIRST_DATA, _HAS_DATA, _DATA_END, _AFTER_PAGE, _AFTER_WHAT, _LEVEL, _LOWEST, _HIGHEST, _HIGHEST_INDEX, _IS_LOST, _FIRST_EVENT, _FRONT_WRITTEN, _WINDOW
 cdef Py_ssize_t _SINCE, _HEAD, _TAIL, _COUNT, _RUN, _RUN_BYTES, _LAST_RUN, _LAST_BYTES, _TOTAL, _ODD, _INNER, _GAPS, _GROUP_SIZE
 cdef Py_ssize_t _FETCHED, _ENDED, _ROOM
@@ -57,11 +57,8 @@ cdef class Accesses:
         self, Py_ssize_t who, long long address, long long size, long long asked, long long now, long long number
     ) except *
 
-    @cython.locals(rows="long long[:, ::1]", level="long long", what=int)
+    @cython.locals(rows="long long[:, ::1]", level="long long", end="long long", what=int)
     cdef void _write(self, Py_ssize_t who, long long address, long long size, long long asked, long long now) except *
-
-    @cython.locals(end="long long")
-    cdef long long _behind(self, long long address, long long size) except? -1
 
     @cython.locals(rows="long long[:, ::1]", at=Py_ssize_t)
     cdef int _see_continued(self, Py_ssize_t who, long long address) except -1
@@ -91,8 +88,8 @@ cdef class Accesses:
 
     cdef int _add_time(self, Table table, Py_ssize_t at, long long ticks) except -1
 
-    @cython.locals(at=Py_ssize_t, offset="long long")
-    cdef int _see_small(self, Table table, long long key, long long address) except -1
+    @cython.locals(rows="long long[:, ::1]", at=Py_ssize_t, offset="long long")
+    cdef int _see_small(self, Table table, long long key, long long address, long long asked) except -1
 
     @cython.locals(rows="long long[:, ::1]")
     cdef int _see_offsets(self, Table table, Py_ssize_t at, long long lowest, long long highest) except -1

@@ -44,10 +44,10 @@ _GROUP = ("count", "first", "first_bytes", "last", "last_bytes", "total", "odd",
 REQUESTER = (
     "key", "tlps", "writes", "write_bytes", "data_write_bytes", "reads", "read_bytes", "read_data", "read_lists", "empty", "in_a_row",
     "completions", "entry_completions", "slot_completions", "uneven",
-    "data_writes", "bursts",
+    "bursts",
     "first_read", "last_read", "last_page",
     "front", "front_address", "front_size", "front_bytes", "front_next", "front_what", "has_end", "end", "wrote",
-    "has_first_data", "first_data", "has_data", "data_end", "after_page", "after_what",
+    "has_data", "first_data", "data_end", "after_page", "after_what",
     "level", "lowest", "highest", "highest_index", "is_lost", "first_event", "front_written", "window", "since",
     *(f"head_{name}" for name in _GROUP), *(f"tail_{name}" for name in _GROUP),
 )  # fmt: skip
@@ -59,7 +59,7 @@ REQUESTER = (
 - ``in_a_row``: fetches that followed on a fetch, with not even a small read between.
 - ``entry_completions``, ``slot_completions``: completions that answer a read of an entry or of a slot as a whole.
 - ``uneven``: reads and completions of a slot or more, of no whole number of 8 bytes: neither sectors nor entries of lists.
-- ``data_writes``, ``bursts``: writes of data but those in tables of pages, and how many did not go on where the data before ended.
+- ``bursts``: writes of data, but those in tables of pages, that did not go on where the data before ended.
 
 Both ends of the part:
 
@@ -67,8 +67,8 @@ Both ends of the part:
 - ``front``, ``front_address``, ``front_size``, ``front_bytes``: the first write: what it is may depend on the write before.
 - ``front_next``, ``front_what``: the page of what is directly behind that one, and its table, if that one may prove to be data.
 - ``has_end``, ``end``: what the last write is, if that was not small, and the address behind it.
-- ``wrote``: whether the last write was of data, as far as is known.
-- ``has_first_data``, ``first_data``, ``has_data``, ``data_end``: the address of the first data, and that behind the last.
+- ``wrote``: whether the last write was of data, as far as is known; not kept where its size says so.
+- ``has_data``, ``first_data``, ``data_end``: the address of the first data, and that behind the last.
 - ``after_page``, ``after_what``: the page of the completion directly behind the last data, and its table.
 
 Commands that were fetched, less those that were completed:
@@ -101,8 +101,8 @@ _READ, _WRITE, _ANSWER = ROLES
 _SURE, _ALONE_TAIL, _ALONE_PAGE, _FIRST_PAGE, _FIRST_TAIL, _DATA, _LONE = range(2, len(LISTED))
 (
     _TLPS, _WRITES, _WRITE_BYTES, _DATA_WRITE_BYTES, _READS, _READ_BYTES, _READ_DATA, _READ_LISTS, _EMPTY, _IN_A_ROW, _COMPLETIONS,
-    _ENTRY_COMPLETIONS, _SLOT_COMPLETIONS, _UNEVEN, _DATA_WRITES, _BURSTS, _FIRST_READ, _LAST_READ, _LAST_PAGE, _FRONT, _FRONT_ADDRESS,
-    _FRONT_SIZE, _FRONT_BYTES, _FRONT_NEXT, _FRONT_WHAT, _HAS_END, _END, _HAS_WROTE, _HAS_FIRST_DATA, _FIRST_DATA, _HAS_DATA, _DATA_END,
+    _ENTRY_COMPLETIONS, _SLOT_COMPLETIONS, _UNEVEN, _BURSTS, _FIRST_READ, _LAST_READ, _LAST_PAGE, _FRONT, _FRONT_ADDRESS,
+    _FRONT_SIZE, _FRONT_BYTES, _FRONT_NEXT, _FRONT_WHAT, _HAS_END, _END, _HAS_WROTE, _HAS_DATA, _FIRST_DATA, _DATA_END,
     _AFTER_PAGE, _AFTER_WHAT, _LEVEL, _LOWEST, _HIGHEST, _HIGHEST_INDEX, _IS_LOST, _FIRST_EVENT, _FRONT_WRITTEN, _WINDOW, _SINCE, _HEAD,
 ) = range(1, len(REQUESTER) - 2 * len(_GROUP) + 1)  # fmt: skip
 _TAIL = _HEAD + len(_GROUP)
@@ -293,7 +293,7 @@ class Accesses:
         rows[who, _READS] += 1
         rows[who, _READ_BYTES] += asked
         if size < _SLOT:
-            self._see_small(self.small_reads, key, address)
+            self._see_small(self.small_reads, key, address, asked)
             return
         rows[who, _UNEVEN] += (asked | address) & 7 != 0
         if what == _DESCRIPTOR:
@@ -317,6 +317,13 @@ class Accesses:
         rows = self.requesters.rows
         rows[who, _WRITES] += 1
         rows[who, _WRITE_BYTES] += asked
+        end = ((address + _HALF_WORD + size) & _WORD) - _HALF_WORD
+        if size > _LARGEST and rows[who, _HAS_END] == _BULK and rows[who, _END] == address:
+            # Data that go on at once: what most writes are.
+            rows[who, _DATA_WRITE_BYTES] += asked
+            rows[who, _END] = rows[who, _DATA_END] = end
+            self._see_data(who)
+            return
         what = _BULK
         if size < _SLOT:
             what = _SMALL
@@ -326,14 +333,19 @@ class Accesses:
             rows[who, _FRONT], rows[who, _FRONT_ADDRESS], rows[who, _FRONT_SIZE], rows[who, _FRONT_BYTES] = what, address, size, asked
             rows[who, _HAS_WROTE] = _WROTE_FRONT
         if what == _BULK:
-            self._see_continued(who, address)
-            self._see_burst(who, address, size)
+            if rows[who, _HAS_END] == _SEVERAL:
+                self._see_continued(who, address)
+            if rows[who, _HAS_DATA] and rows[who, _DATA_END] != address:
+                rows[who, _BURSTS] += 1
+                rows[who, _DATA_END], rows[who, _AFTER_WHAT] = end, 0
+            else:
+                self._see_burst(who, address, size)
         elif rows[who, _WRITES] > 1 and self._see_write(who, what, address, size, asked):
             self._see_data(who)
         if what == _SMALL:
             rows[who, _HAS_END] = 0
             return
-        rows[who, _HAS_END], rows[who, _END] = what, self._behind(address, size)
+        rows[who, _HAS_END], rows[who, _END] = what, end
         if what == _RECORD:
             self._walk(self.records, self._page(who, address), address, size, _SLOT, now)
             self._see_event(who, _COMPLETION)
@@ -347,10 +359,6 @@ class Accesses:
             rows[who, _DATA_WRITE_BYTES] += asked
             self._see_data(who)
 
-    def _behind(self, address: int, size: int) -> int:
-        end: int = ((address + _HALF_WORD + size) & _WORD) - _HALF_WORD
-        return end
-
     def _see_continued(self, who: int, address: int) -> None:
         """Note that data go on behind the last write, if that looked like a completion."""
         rows = self.requesters.rows
@@ -361,11 +369,10 @@ class Accesses:
     def _see_burst(self, who: int, address: int, size: int) -> None:
         """Add a write of data."""
         rows = self.requesters.rows
-        if not rows[who, _HAS_FIRST_DATA]:
-            rows[who, _HAS_FIRST_DATA], rows[who, _FIRST_DATA] = 1, address
-        rows[who, _DATA_WRITES] += 1
+        if not rows[who, _HAS_DATA]:
+            rows[who, _FIRST_DATA] = address
         rows[who, _BURSTS] += not self._goes_on(who, address)
-        rows[who, _HAS_DATA], rows[who, _DATA_END], rows[who, _AFTER_WHAT] = 1, self._behind(address, size), 0
+        rows[who, _HAS_DATA], rows[who, _DATA_END], rows[who, _AFTER_WHAT] = 1, ((address + _HALF_WORD + size) & _WORD) - _HALF_WORD, 0
         rows[who, _HAS_WROTE] = _WROTE_DATA
 
     def _goes_on(self, who: int, address: int) -> bool:
@@ -394,7 +401,7 @@ class Accesses:
             self.records.rows[at, _FOLLOWED] += 1
             self._see_burst(who, address, size)
             return False
-        wrote = rows[who, _HAS_WROTE]
+        wrote = _WROTE_DATA if rows[who, _HAS_END] == _BULK else rows[who, _HAS_WROTE]
         rows[who, _HAS_WROTE] = 0
         self._see_alone(key, what, address, size, asked)
         if what == _SMALL and asked != _ELEMENT:
@@ -408,8 +415,7 @@ class Accesses:
     def _see_alone(self, key: int, what: int, address: int, size: int, asked: int) -> None:
         """Add a write that is no end of data."""
         if what == _SMALL:
-            self._see_small(self.small_writes, key, address)
-            self.small_writes.rows[self.small_writes.row(key), _BYTES] += asked
+            self._see_small(self.small_writes, key, address, asked)
         if what == _SEVERAL or (what == _SMALL and asked == _ELEMENT):
             self._walk(self.completions, key, address, size, size, 0)
 
@@ -449,10 +455,12 @@ class Accesses:
     def _add_time(self, table: Table, at: int, ticks: int) -> None:
         table.rows[at, _TIMES] = ((table.rows[at, _TIMES] + ticks + _HALF_WORD) & _WORD) - _HALF_WORD
 
-    def _see_small(self, table: Table, key: int, address: int) -> None:
+    def _see_small(self, table: Table, key: int, address: int, asked: int) -> None:
         offset, at = address & (_PAGE - 1), table.row(key)
         self._see_offsets(table, at, offset, offset)
-        table.rows[at, _ACCESSES] += 1
+        rows = table.rows
+        rows[at, _ACCESSES] += 1
+        rows[at, _BYTES] += asked
 
     def _see_offsets(self, table: Table, at: int, lowest: int, highest: int) -> None:
         rows = table.rows
@@ -639,10 +647,10 @@ class Accesses:
             self._see_write(who, front, address, behind[number, _FRONT_SIZE], behind[number, _FRONT_BYTES])
             if rows[who, _HAS_WROTE] == _WROTE_DATA and behind[number, _FRONT_WHAT]:
                 self._see_after(who, behind[number, _FRONT_WHAT], behind[number, _FRONT_NEXT])
-        if behind[number, _HAS_FIRST_DATA]:
+        if behind[number, _HAS_DATA]:
             rows[who, _BURSTS] -= self._goes_on(who, behind[number, _FIRST_DATA])
-            if not rows[who, _HAS_FIRST_DATA]:
-                rows[who, _HAS_FIRST_DATA], rows[who, _FIRST_DATA] = 1, behind[number, _FIRST_DATA]
+            if not rows[who, _HAS_DATA]:
+                rows[who, _FIRST_DATA] = behind[number, _FIRST_DATA]
             for column in range(_HAS_DATA, _AFTER_WHAT + 1):
                 rows[who, column] = behind[number, column]
         rows[who, _HAS_END], rows[who, _END] = behind[number, _HAS_END], behind[number, _END]

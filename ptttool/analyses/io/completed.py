@@ -93,8 +93,9 @@ class _Entries(NamedTuple):
     after: int
     inside: int
     ends: int
-    # What is in no ring.
+    # Writes of data: all, those as large as entries, and those of them that begin where no data end.
     data_writes: int
+    maybe_writes: int
     bursts: int
     # Bytes of the rings that are among those of data, and of records that are data.
     ring_bytes: int
@@ -121,9 +122,10 @@ def _entries(trace: RequesterTrace, model: Model) -> _Entries:
         records = Rings(records.rows, np.zeros(len(records.rows), dtype=np.bool_))
     # Elements of 8 bytes are no data.
     wide = ~completions.is_ring & (rows["bytes"] > 8 * rows["accesses"])
-    data_writes = int(rows["accesses"][wide].sum())
-    bursts = data_writes - int(rows["followed"][wide].sum())
+    maybe = int(rows["accesses"][wide].sum())
+    bursts = maybe - int(rows["followed"][wide].sum())
     alone = records.others("accesses") - records.others("followed")
+    small = int(trace.pages["small_writes"]["accesses"].sum())
     large = completions.is_ring & (rows["bytes"] > 8 * rows["accesses"])
     return _Entries(
         (completions, records),
@@ -131,7 +133,8 @@ def _entries(trace: RequesterTrace, model: Model) -> _Entries:
         completions.total("after") + records.total("after"),
         completions.total("inside") + records.total("inside"),
         _ends(completions) + _ends(records),
-        data_writes + alone,
+        trace.sum("writes") - small - int(rows["accesses"][large].sum()) - records.total("accesses"),
+        maybe + alone,
         bursts + alone,
         int(rows["bytes"][large].sum()),
         records.others("bytes"),
@@ -169,7 +172,7 @@ def completed(trace: RequesterTrace, by: By, model: Model) -> Controller | None:
     if not visible.writes or trace.left_out["completions"]:
         return None
     entries = _entries(trace, model)
-    if not entries.writes or 2 * entries.writes < entries.data_writes:
+    if not entries.writes or 2 * entries.writes < entries.maybe_writes:
         return None
     sends, sent = _sent(trace, model)
     interrupts = trace.interrupts(beside=entries.pages) or 0
@@ -214,11 +217,10 @@ def completed(trace: RequesterTrace, by: By, model: Model) -> Controller | None:
 
 def _received(trace: RequesterTrace, entries: _Entries, model: Model) -> tuple[Bounds, int]:
     """Return the limits of packets received, and how many entries do not show that they are of packets."""
-    bursts, data_writes = trace.sum("bursts") + entries.bursts, trace.sum("data_writes") + entries.data_writes
-    least, most = entries.ends, bursts
+    least, most = entries.ends, trace.sum("bursts") + entries.bursts
     if entries.inside * _SIDE_BY_SIDE > entries.after:
         # Packets lie side by side: where one ends, its entry shows only in pages that have no others.
-        least, most = 0, data_writes
+        least, most = 0, entries.data_writes
         for rings in entries.rings:
             rows = rings.rows
             is_received = rings.is_ring & (rows["after"] * _NEARLY_ALL >= rows["accesses"] * (_NEARLY_ALL - 1))
