@@ -110,12 +110,12 @@ def judge_recordings(folder: str | Path) -> SelfTest:
     Returns
     -------
     SelfTest
-        What they show; ``diagnostics`` has the recordings that cannot be used.
+        What they show; ``diagnostics`` has the recordings that cannot be used, and those whose readings cannot.
 
     Raises
     ------
     InputError
-        The folder cannot be read, has no recording, or readings are damaged.
+        The folder cannot be read, or has no recording.
 
     Examples
     --------

@@ -150,7 +150,7 @@ def look(name: str, path: Path, readings: Readings | None, machine: Machine | No
     Raises
     ------
     InputError
-        It cannot be read, is damaged, is no recording of a PTT device, or has too many configuration reads of the function.
+        It cannot be read, is damaged, is no recording of a PTT device, or has too many reads of the function (``too-many-reads``).
     """
     with OpenRecording(Request(str(path))) as recording:
         attribute = recording.attribute
@@ -167,6 +167,9 @@ def look(name: str, path: Path, readings: Readings | None, machine: Machine | No
         if recording.counters is not None:
             counted = tuple(run(recording, ask_of(recording, Ask()), ("loss",)).results["loss"].counted)
         reserved = _reserved(recording) if event.format is Format.DW8 else (0, 0, 0)
+    if sums.kept > MOST_ROWS:
+        message = f"{sums.kept:,} configuration reads and completions of the function are too many: {MOST_ROWS:,} are looked at"
+        raise InputError(str(path), message, code="too-many-reads")
     rows = sums.rows()
     requests, strangers = _requests(rows, readings, sums.kinds)
     return Evidence(
@@ -202,7 +205,7 @@ class _Sums:
         self._last: int | None = None
         self._counted = self._added = 0
         self._parts: list[dict[str, Numbers]] = []
-        self._kept = 0
+        self.kept = 0
 
     def add(self, batch: Any) -> None:
         size = len(batch)
@@ -223,8 +226,8 @@ class _Sums:
         reads, completions = _codes(self.kinds, READS), _codes(self.kinds, COMPLETIONS)
         ours = np.isin(columns["kind"], reads) & (columns["destination"] == self._function)
         ours |= np.isin(columns["kind"], completions) & (columns["completer"] == self._function)
-        self._kept += int(np.count_nonzero(ours))
-        if self._kept <= MOST_ROWS:
+        self.kept += int(np.count_nonzero(ours))
+        if self.kept <= MOST_ROWS:
             self._parts.append({name: values[ours] for name, values in columns.items()})
 
     def _count(self, batch: Any, columns: Mapping[str, Numbers]) -> None:
@@ -328,14 +331,15 @@ def _completions(rows: Found, readings: Readings | None, requests: Found, kinds:
     # The processor waits for each read: the completion of one comes before the next request, unless their order is not kept.
     tags, places = rows.columns["tag"][own].tolist(), rows.index[own].tolist()
     free: dict[int, list[int]] = {}
-    for number, tag in enumerate(tags):
+    for number, tag in enumerate(tags):  # in the order of their places
         free.setdefault(tag, []).append(number)
     chosen, reads = [], []
     for read, tag, place in zip(requests.reads.tolist(), requests.columns["tag"].tolist(), requests.index.tolist(), strict=True):
-        nearest = min(free.get(tag, ()), key=lambda number: abs(places[number] - place), default=None)
-        if nearest is not None:
-            free[tag].remove(nearest)
-            chosen.append(own[nearest])
+        left = free.get(tag)
+        if left:
+            after = bisect_left(left, place, key=places.__getitem__)
+            at = min((at for at in (after - 1, after) if 0 <= at < len(left)), key=lambda at: abs(places[left[at]] - place))
+            chosen.append(own[left.pop(at)])
             reads.append(read)
     order = np.array(chosen, dtype=np.intp)
     return rows.take(order, np.array(reads, dtype=np.int64))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from msgspec import Meta, Struct, ValidationError
 
 from ptttool.errors import InputError
+from ptttool.files.local import open_regular
 from ptttool.pci import PciAddress
 from ptttool.selftest.coded_reads import MOST
 from ptttool.wording import shortened
@@ -70,8 +71,7 @@ def load(path: Path) -> Readings:
     """
     name = str(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
+        with os.fdopen(open_regular(path, follow=True), "rb") as file:
             text = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise InputError(name, f"the readings cannot be read: {error.strerror}", code="readings-unreadable") from None
@@ -81,7 +81,9 @@ def load(path: Path) -> Readings:
         form = msgspec.convert(json.loads(text), _Form)
         if form.clock != _CLOCK or form.columns != _COLUMNS:
             raise ValueError("another clock or other columns")
-        function = PciAddress.parse(form.bdf)
+        function = PciAddress.try_parse(form.bdf)
+        if function is None:
+            raise ValueError(f"{form.bdf!r} is not a PCI address")
     except (ValueError, ValidationError, RecursionError) as error:
         message = f"these are no readings of coded reads: {shortened(str(error), 200)}"
         raise InputError(name, message, code="readings-damaged") from None

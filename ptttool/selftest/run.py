@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -307,13 +308,13 @@ class Session:
         self.written = True
 
 
-def from_folder(folder: Path) -> Iterator[tuple[str, Path, readings.Readings | None]]:
-    """Yield the recordings of a folder, each with its readings where there are some.
+def recordings_in(folder: Path) -> list[Path]:
+    """Return the recordings of a folder.
 
     Raises
     ------
     InputError
-        The folder cannot be read, has no recordings, or too many; readings are damaged.
+        The folder cannot be read, has no recordings, or too many.
     """
     try:
         paths = sorted(path for path in folder.iterdir() if path.name.endswith((DATA, f"{DATA}.xz")) and path.is_file())
@@ -323,17 +324,17 @@ def from_folder(folder: Path) -> Iterator[tuple[str, Path, readings.Readings | N
         raise InputError(str(folder), f"there is no recording in it (NAME{DATA})", code="no-recordings")
     if len(paths) > _MOST_FILES:
         raise InputError(str(folder), f"{len(paths):,} recordings are too many: {_MOST_FILES} are read", code="too-many-recordings")
-    for path in paths:
-        name = path.name.partition(DATA)[0]
-        beside = folder / f"{name}{readings.SUFFIX}"
-        yield name, path, readings.load(beside) if beside.exists() else None
+    return paths
 
 
 def looked_at(folder: Path, machine: Machine | None, note: Callable[[Diagnostic], None]) -> list[Evidence]:
-    """Look at the recordings of a folder; one that cannot be used is told, and left out."""
+    """Look at the recordings of a folder, with their readings; one that cannot be used, or its readings cannot, is told and left out."""
     evidence = []
-    for name, path, made in from_folder(folder):
+    for path in recordings_in(folder):
+        name = path.name.partition(DATA)[0]
+        beside = folder / f"{name}{readings.SUFFIX}"
         try:
+            made = readings.load(beside) if os.path.lexists(beside) else None
             one = look(name, path, made, machine)
         except PtttoolError as error:
             note(Diagnostic(Severity.ERROR, error.code, error.message, error.hint, where=str(path)))

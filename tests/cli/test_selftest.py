@@ -200,10 +200,40 @@ def test_from_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     body = json.loads(capsys.readouterr().out)
     assert verdicts(body)["A1"] == "confirmed"
     assert body["diagnostics"][0]["where"].endswith("anchors-8dw-dir3.data")
-    for damage in ("", "[]", "{}", '{"bdf": "0000:01:00.0"}', "[" * 100_000):
-        (tmp_path / "anchors-8dw-dir1.reads.json").write_text(damage, encoding="utf-8")
+
+
+def test_damaged_readings_are_told_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    anchors = REPOSITORY / "fixtures" / "anchors"
+    for name in ("anchors-8dw-dir1.data", "anchors-8dw-dir1.reads.json", "anchors-8dw-dir3.data"):
+        shutil.copy(anchors / name, tmp_path / name)
+    beside = tmp_path / "anchors-8dw-dir3.reads.json"
+    good = (anchors / beside.name).read_text(encoding="utf-8")
+    damages = "", "[]", "{}", '{"bdf": "0000:01:00.0"}', "[" * 100_000, good.replace("0000:01:00.0", "../x")
+    for damage in damages:
+        beside.write_text(damage, encoding="utf-8")
         assert main(["selftest", "--from", str(tmp_path), "--json"]) == 6
-        assert json.loads(capsys.readouterr().out)["error"]["code"] == "readings-damaged"
+        body = json.loads(capsys.readouterr().out)
+        assert [(one["code"], one["where"]) for one in body["diagnostics"]] == [
+            ("readings-damaged", str(beside.with_name("anchors-8dw-dir3.data")))
+        ]
+        assert verdicts(body)["A1"] == "confirmed"
+        assert [one["name"] for one in body["recordings"]] == ["anchors-8dw-dir1"]
+
+
+def test_readings_that_are_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(REPOSITORY / "fixtures" / "anchors" / "anchors-8dw-dir1.data", tmp_path / "a.data")
+    beside = tmp_path / "a.reads.json"
+    os.mkfifo(beside)
+    writer = os.open(beside, os.O_RDWR)
+    try:
+        assert main(["selftest", "--from", str(tmp_path), "--json"]) == 6
+    finally:
+        os.close(writer)
+    assert [one["code"] for one in json.loads(capsys.readouterr().out)["diagnostics"]] == ["readings-unreadable"]
+    beside.unlink()
+    beside.symlink_to(tmp_path / "nowhere")
+    assert main(["selftest", "--from", str(tmp_path), "--json"]) == 6
+    assert [one["code"] for one in json.loads(capsys.readouterr().out)["diagnostics"]] == ["readings-unreadable"]
 
 
 def test_times_that_run_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,7 +243,7 @@ def test_times_that_run_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[
     body["reads"][3][3] = body["reads"][3][2] - 1
     (tmp_path / "anchors-8dw-dir1.reads.json").write_text(json.dumps(body), encoding="utf-8")
     assert main(["selftest", "--from", str(tmp_path), "--json"]) == 6
-    assert json.loads(capsys.readouterr().out)["error"]["code"] == "readings-damaged"
+    assert [one["code"] for one in json.loads(capsys.readouterr().out)["diagnostics"]] == ["readings-damaged"]
 
 
 def test_where_only_the_driver_knows_the_device(tmp_path: Path) -> None:

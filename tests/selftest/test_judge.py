@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 
 from ptttool.api.selftest import judge_recordings
 from ptttool.selftest.document import SelfTest, Verdict
+from ptttool.selftest.evidence import MOST_ROWS, Found, _completions
+from ptttool.selftest.readings import Readings
 from tests import ROOT
-from tests.selftest.device import Device, explained, make_reads
+from tests.selftest.device import FUNCTION, Device, explained, make_reads
 
 TRIALS = {
     "8dw-out-np": "filter=0x80001,direction=1,type=2,format=1",
@@ -157,3 +160,30 @@ def test_the_pattern() -> None:
     assert set(sequence) == set(range(0, 64, 4))
     circle = np.array(sequence + sequence[: WINDOW - 1])
     assert len({tuple(circle[at : at + WINDOW]) for at in range(MOST)}) == MOST
+
+
+def test_too_many_reads_of_others(tmp_path: Path) -> None:
+    # Of what is not looked at nothing is said: not that reads are lost.
+    reads = make_reads(4096)
+    device = Device(strangers={2048: (0, 4) * (MOST_ROWS // 2)})
+    device.record(explained(f"hisi_ptt0_0/{TRIALS['8dw-out-np']}/"), reads, tmp_path / "a.data")
+    (tmp_path / "a.reads.json").write_text(json.dumps(reads))
+    result = judge_recordings(tmp_path)
+    assert [one.code for one in result.diagnostics] == ["too-many-reads"]
+    assert verdicts(result)["A14"] is Verdict.NOT_TESTED
+
+
+def test_many_completions_of_one_tag() -> None:
+    count, more = 4096, 60_000
+    none, numbers = np.zeros(0, dtype=np.int64), np.arange(count + more)
+    kinds = ("CfgRd0", "CplD")
+    columns = {"kind": (numbers >= count).astype(np.int64), "tag": np.zeros(count + more, dtype=np.int64)}
+    rows = Found(none, numbers, numbers, numbers, numbers, columns)
+    requests = rows.take(np.arange(count), np.arange(count))
+    form = make_reads(count)["reads"]
+    offsets, before, after = (np.array([row[at] for row in form]) for at in (0, 2, 3))
+    made = Readings(FUNCTION, offsets, before, after)
+    began = time.process_time()
+    found = _completions(rows, made, requests, kinds)
+    assert time.process_time() - began < 5  # each with each takes a minute
+    assert found.index.tolist() == list(range(count, 2 * count))
