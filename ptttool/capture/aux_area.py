@@ -27,7 +27,7 @@ _FASTEST = 4e9
 _MEMINFO: Final = "/proc/meminfo"
 _WHY: Final[Mapping[str, str]] = {
     "asked": "",
-    "driver": "; the area is as large as drivers take it with pages of 4 KiB",
+    "driver": "; the area is the largest that drivers take with pages of 4 KiB",
     "memory": "; the area is a quarter of the memory that is available",
     "disk": "; the area is a quarter of the room on the disk",
     "locked-memory": "; the area is what this user may lock",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from ptttool._version import __version__
+from ptttool.capture.aux_area import driver_on
 from ptttool.capture.checks.contract import require
 from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, tracers_now
 from ptttool.capture.documents import PlanBody
@@ -262,10 +263,11 @@ def _failure(plan: Plan, content: Sidecar, source: Source, host: Host, outcome: 
         return error
     file.remove()
     if (seconds := _seen(outcome)) is not None:
-        step = plan.aux_size // 2 >> 20
+        late = driver_on(plan.machine).commits_early is False
+        step = f"in steps of {plan.aux_size // 2 >> 20} MiB (half the AUX area)"
         error.amended(
-            f"no trace data had reached the file, though perf ended {seconds:.3g} s after the trace began: perf writes them in steps of "
-            f"{step} MiB (half the AUX area)",
+            f"no trace data had reached the file, though perf ended {seconds:.3g} s after the trace began: perf writes them "
+            f"{'when the AUX area is full, with this driver, or at the end' if late else step}",
             seconds_lost=seconds,
         )
     elif outcome.stopped_by is not None and not outcome.stderr.strip():

@@ -31,7 +31,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def arm64() -> object:
     from ptttool.capture.perf.tool import PerfTool
 
-    return PerfTool("/usr/bin/perf", "6.12.95", "arm64", True)
+    return PerfTool("/no/such/perf", "6.12.95", "arm64", True)
 
 
 def codes(document: dict[str, Any]) -> dict[str, str]:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from ptttool.machine import measured
 from ptttool.machine.discovery import read_machine
 from ptttool.machine.driver import distribution_names, driver_of, read_driver
+from ptttool.machine.measured import MachineKey, Measured
 from ptttool.machine.sources.files import MemoryFiles
-from ptttool.machine.sources.recorded import RecordedSource
+from ptttool.machine.sources.recorded import DemoSource, RecordedSource
 from ptttool.machine.sources.tree import TreeSource
 
 MACHINES = Path(__file__).parents[2] / "fixtures" / "machines"
@@ -46,6 +48,25 @@ def test_what_was_measured_counts_more() -> None:
     assert (by_name.commits_early, measured.commits_early) == (False, True)
     assert measured.reason != by_name.reason
     assert driver_of("6.12", measured=False).commits_early is False
+
+
+def test_what_was_measured_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the machine that this runs on the self-test's file is asked; of a recorded one it is not."""
+    source = DemoSource("openeuler-5.10")
+    key = MachineKey(None, "5.10.0-216.0.0.115.oe2203sp4.aarch64", None)
+    asked: list[object] = []
+
+    def measured_here(one: object) -> tuple[Measured, tuple[()]]:
+        asked.append(one)
+        return Measured(key, "2026-11-20T10:00:00+00:00", {}, commits_early=True), ()
+
+    monkeypatch.setattr(measured, "measured_here", measured_here)
+    recorded = read_machine(source, tune=False).driver
+    monkeypatch.setattr(DemoSource, "live", True)
+    here = read_machine(source, tune=False).driver
+    assert recorded is not None
+    assert here is not None
+    assert (recorded.commits_early, here.commits_early, here.distribution, asked) == (False, True, "openeuler", [source])
 
 
 @pytest.mark.parametrize(("name", "features"), [("kunpeng-6.1", ()), ("kunpeng-6.12", ("filter-files", "pci-link"))])

@@ -54,7 +54,8 @@ def event(
     from ptttool.api.capture import cpu_of
     from ptttool.capture.documents import EventDocument
     from ptttool.capture.event.choose import choose, choose_without_machine
-    from ptttool.capture.perf.command import perf_command
+    from ptttool.capture.perf.command import DEFAULT_AUX_SIZE, perf_command
+    from ptttool.planner.plan import area_of
 
     one_type = what.direction is Direction.OUTBOUND and not what.types and not force
     options = (replace(what, types=[TlpType.POSTED]) if one_type else what).asked(force=force, command=command)
@@ -66,8 +67,12 @@ def event(
     device = chosen.device
     if device is not None and (device.cpus or cpu is not None):
         cpu, _ = cpu_of(chosen, cpu)
-    words = perf_command(chosen.built.event, cpu=cpu, command=command or ())
-    diagnostics = [*chosen.diagnostics, *(_ONE_TYPE if one_type else ()), *_all_cpus(chosen.request.device, cpu)]
+    size, late = DEFAULT_AUX_SIZE, None
+    if device is not None:
+        size, late = area_of(chosen, None, Path("perf.data"), None)
+    words = perf_command(chosen.built.event, cpu=cpu, aux_size=size, command=command or ())
+    limit = () if late is None else (late,)
+    diagnostics = [*chosen.diagnostics, *limit, *(_ONE_TYPE if one_type else ()), *_all_cpus(chosen.request.device, cpu)]
     if json:
         print_json(EventDocument.of_event(chosen.request, chosen.built, words, diagnostics))
         return

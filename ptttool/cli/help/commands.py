@@ -16,6 +16,7 @@ from typer.exceptions import TyperException
 from ptttool.cli.help.about import About, Example, KeptFile, Stage
 from ptttool.cli.terminal.colours import When, choose
 from ptttool.cli.terminal.talk import be_quiet
+from ptttool.errors import UsageError
 from ptttool.machine.sources.contract import DEMO_PREFIX
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -120,7 +121,10 @@ class _WithHelp:
         def match_long(option: str, value: str | None, state: Any) -> None:
             if option == "--demo" and value is not None and {"--demo", "--sysfs"} <= set(parser._long_opt):
                 option, value = "--sysfs", f"{DEMO_PREFIX}{value}"
+            before = state.opts.get("sysfs")
             match(option, value, state)
+            if option == "--sysfs" and before is not None and DEMO_PREFIX in (before[:5], state.opts["sysfs"][:5]):
+                raise UsageError("--sysfs and --demo exclude each other", code="exclusive-options")
 
         parser._match_long_opt = match_long
         return parser

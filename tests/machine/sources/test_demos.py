@@ -95,6 +95,8 @@ def test_unknown_names_and_damaged_differences(tmp_path: Path) -> None:
     assert caught.value.code == "unknown-demo"
     assert document(run(["list", "--demo=nope", "--json"], check=2))["error"]["code"] == "unknown-demo"
     assert document(run(["list", "--demo=", "--json"], check=2))["error"]["code"] == "unknown-demo"
+    for words in (["--sysfs=x", "--demo=kunpeng-6.1"], ["--demo=kunpeng-6.1", "--sysfs", "x"], ["--demo", "--demo=kunpeng-6.1"]):
+        assert run(["list", *words], check=2).stdout == ""
     archive = tmp_path / "machine.tar.gz"
     archive.write_bytes((Path(str(DemoSource.__init__.__defaults__[1]))).read_bytes())  # type: ignore[index]
     (tmp_path / f"{DEMOS[1]}.json").write_text("{")

@@ -162,6 +162,7 @@ def sweep(
     machine = require_machine(source, tune=False)
     chosen = find_device(machine, None) if device is None else choose_device(machine, device)
     traced = None if trace is None else _trace_plan(trace, machine, ask_driver=not dry_run)
+    print_diagnostics(() if traced is None else traced.notes)
     if dry_run:
         plan = plan_sweep(chosen, options)
         print_diagnostics(plan.diagnostics)
