@@ -112,8 +112,14 @@ def test_sidecars_of_other_versions(here: WithCounters) -> None:
     kept = sidecar.load(here.output)
     assert kept is not None
     assert kept.counters is None
-    counters["counted"][0]["value"] = -1
-    for wrong in (counters, "all", {**counters, "counted": [], "seconds": 1e12}):
+    for wrong in (
+        "all",
+        {**counters, "counted": [{**counters["counted"][0], "value": -1}]},
+        {**counters, "counted": [{**counters["counted"][0], "event": "rx\033[31m"}]},
+        {**counters, "seconds": 1e12},
+        {**counters, "pmu": "\033]0;x\007"},
+        {**counters, "filter": "port=0x1/"},
+    ):
         file.write_text(json.dumps({**body, "counters": wrong}))
         found, problem = sidecar.find(here.output)
         assert problem is not None

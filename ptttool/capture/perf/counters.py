@@ -132,8 +132,15 @@ class LinkCounters(Struct, frozen=True):
 
     @property
     def is_possible(self) -> bool:
-        """Whether the numbers are those of counters: a file can say anything."""
-        return 0 <= self.seconds < _LONGEST and all(one.value is None or 0 <= one.value < 1 << 64 for one in self.counted)
+        """Whether names and numbers are those of counters: a file can say anything."""
+        return (
+            re.fullmatch(r"hisi_pcie[0-9]{1,5}_core[0-9]{1,5}", self.pmu, re.ASCII) is not None
+            and re.fullmatch(r"(port|bdf)=0x[0-9a-f]{1,4}|", self.filter, re.ASCII) is not None
+            and 0 <= self.seconds < _LONGEST
+            and all(re.fullmatch(r"\w{1,40}", one.event, re.ASCII) for one in self.counted)
+            and all(one.value is None or 0 <= one.value < 1 << 64 for one in self.counted)
+            and all(one.seconds is None or 0 <= one.seconds < _LONGEST for one in self.counted)
+        )
 
     def value(self, event: str) -> int | None:
         """Return what an event counted; None where it was not counted."""
