@@ -32,7 +32,7 @@ READS: Final = ("CfgRd0", "CfgRd1")
 COMPLETIONS: Final = ("CplD", "Cpl")
 _COLUMNS: Final = (
     "index", "time", "kind", "class", "direction", "length_dw", "requester", "completer", "tag", "first_be", "last_be", "destination",
-    "register", "status", "byte_count", "lower_address", "attr", "so",
+    "register", "status", "byte_count", "lower_address", "so",
 )  # fmt: skip
 # Reads of others in a row that are passed over, as lspci -xxxx makes them, and how often something may come between.
 _MOST_STRANGERS, _MOST_BREAKS = 1100, 1000
@@ -100,14 +100,10 @@ class Evidence(Struct, frozen=True):
         Configuration reads of the function that are none of those that were made.
     aux : tuple of AuxEvent
         What the driver handed over, and when.
-    so : tuple of (int, int)
-        TLPs with SO 0 and 1; none in 8DW.
-    ro : tuple of (int, int)
-        TLPs without and with Relaxed Ordering; none in 4DW.
+    own : tuple of (int, int)
+        Requests of the function that was read, and completions for it.
     reserved : tuple of (int, int, int)
         Records of 8DW, those with another check word than ffffffff, and those whose reserved word is not 0.
-    machine : Machine or None
-        The machine, where it is known.
     counted : tuple of CountedTlps
         What counters beside the trace counted, where they did.
     """
@@ -122,10 +118,8 @@ class Evidence(Struct, frozen=True):
     completions: Found
     strangers: int
     aux: tuple[AuxEvent, ...]
-    so: tuple[int, int]
-    ro: tuple[int, int]
+    own: tuple[int, int]
     reserved: tuple[int, int, int] = (0, 0, 0)
-    machine: Machine | None = None
     counted: tuple[CountedTlps, ...] = ()
 
     @property
@@ -174,7 +168,7 @@ def look(name: str, path: Path, readings: Readings | None, machine: Machine | No
     requests, strangers = _requests(rows, readings, sums.kinds)
     return Evidence(
         name, path, event, readings, sums.tlps, sums.classes, requests, _completions(rows, readings, requests, sums.kinds), strangers, aux,
-        (sums.so[0], sums.so[1]), (sums.ro[0], sums.ro[1]), reserved, machine, counted,
+        (sums.own[0], sums.own[1]), reserved, counted,
     )  # fmt: skip
 
 
@@ -198,8 +192,7 @@ class _Sums:
         self.tlps = 0
         self.kinds: tuple[str, ...] = ()
         self.classes: Counter[tuple[str, str]] = Counter()
-        self.so: Counter[int] = Counter()
-        self.ro: Counter[int] = Counter()
+        self.own = [0, 0]
         self._turn = 1 << bits
         self._function = function
         self._last: int | None = None
@@ -236,10 +229,10 @@ class _Sums:
         for direction, kind, count in zip(*pairs.tolist(), counts.tolist(), strict=True):
             if min(direction, kind) >= 0:
                 self.classes[(names[0][direction], names[1][kind])] += count
-        so, attr = columns["so"], columns["attr"]
-        self.so.update({1: int(np.count_nonzero(so == 1)), 0: int(np.count_nonzero(so == 0))})
-        # Attr[1] is Relaxed Ordering (PCI Express Base Specification, 2.2.6.3).
-        self.ro.update({1: int(np.count_nonzero((attr >= 0) & (attr & 2 != 0))), 0: int(np.count_nonzero((attr >= 0) & (attr & 2 == 0)))})
+        of_function = columns["requester"] == (-2 if self._function is None else self._function)
+        is_completion = columns["class"] == names[1].index("CPL")
+        self.own[0] += int(np.count_nonzero(of_function & ~is_completion))
+        self.own[1] += int(np.count_nonzero(of_function & is_completion))
 
     def rows(self) -> Found:
         """Return the TLPs that may belong to the reads."""

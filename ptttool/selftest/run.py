@@ -102,7 +102,7 @@ TRIALS: Final = (
     Trial("8dw-in-b", Format.DW8, _INBOUND, _B),
     Trial("4dw-both-a", Format.DW4, _BOTH, _A),
     Trial("4dw-both-b", Format.DW4, _BOTH, _B),
-    Trial("4dw-function", Format.DW4, _BOTH, _A, target="function"),
+    Trial("4dw-function", Format.DW4, _BOTH, _B, target="function"),
     Trial("4dw-other-port", Format.DW4, _BOTH, _A, target="other-port"),
 )
 """What is recorded while registers are read."""

@@ -26,7 +26,9 @@ from ptttool.selftest import readings
 from ptttool.selftest.coded_reads import gaps, offsets
 from tests.support.records import eight, four, packed
 
-CFGRD0, CPLD = 0x04, 0x4A
+CFGRD0, CPLD, MRD = 0x04, 0x4A, 0x00
+# A completion for the function; the others are for the processor.
+OWN_CPLD = 0x100 | CPLD
 PMU_TYPE = 11
 FUNCTION = PciAddress.parse("0000:01:00.0")
 PORT_BITS = 0x80001
@@ -72,6 +74,8 @@ class Device:
     def record(self, event: Explanation, made: Mapping[str, Any], path: Path) -> None:
         """Write the recording of an event while reads were made."""
         rows = self._passed(event, made["reads"]) if self._selects(event) else []
+        if event.kind is FilterKind.REQUESTER and event.filter == FUNCTION.routing_id:
+            rows = sorted([*rows, *self._own(made["reads"])])
         is_8dw = event.format is Format.DW8
         tick = self.tick_ns if is_8dw else self.small_tick_ns
         bits = 32 if is_8dw else 11
@@ -85,7 +89,7 @@ class Device:
             records.append(self._words(kind, offset, tag, time, is_8dw=is_8dw))
         data = packed(records)
         if self.padding:
-            data += packed([self._words(CPLD, 0, 0, 0, is_8dw=is_8dw)]) * (self.padding // (32 if is_8dw else 16))
+            data += packed([self._words(MRD, 0, 0, 0, is_8dw=is_8dw)]) * (self.padding // (32 if is_8dw else 16))
         write(path, event, data, late=self.late)
 
     def _selects(self, event: Explanation) -> bool:
@@ -116,9 +120,18 @@ class Device:
             rows += pair
         return rows
 
+    def _own(self, reads: Sequence[tuple[int, str, int, int]]) -> list[tuple[int, int, int, int]]:
+        """What the function itself asks for, and what it is answered."""
+        at = [each[2] for each in reads[::7]]
+        return [(moment + later, kind, 0, 77) for moment in at for later, kind in ((0, MRD), (300, OWN_CPLD))]
+
     def _words(self, kind: int, offset: int, tag: int, time: int, *, is_8dw: bool) -> tuple[int, ...]:
         if kind == CFGRD0:
             header = self.requester << 16 | tag << 8 | self.first_be, FUNCTION.routing_id << 16 | offset, 0
+        elif kind == MRD:
+            header = FUNCTION.routing_id << 16 | tag << 8 | 15, 0x1000, 0
+        elif kind == OWN_CPLD:
+            kind, header = CPLD, (4, FUNCTION.routing_id << 16 | tag << 8, 0)
         else:
             header = FUNCTION.routing_id << 16 | 4, self.requester << 16 | tag << 8, 0
         if is_8dw:

@@ -23,7 +23,7 @@ TRIALS = {
     "8dw-in-b": "filter=0x80001,direction=2,type=7,format=1",
     "4dw-both-a": "filter=0x80001,direction=3,type=7,format=0",
     "4dw-both-b": "filter=0x80001,direction=2,type=7,format=0",
-    "4dw-function": "filter=0x00100,direction=3,type=7,format=0",
+    "4dw-function": "filter=0x00100,direction=2,type=7,format=0",
     "4dw-other-port": "filter=0x80004,direction=3,type=7,format=0",
 }
 ALL = {f"A{number}" for number in range(1, 21)}
@@ -141,7 +141,7 @@ def test_the_real_driver() -> None:
     assert clock.high_ns < 4.0005
     by_name = {one.name: one for one in result.judged}
     assert by_name["A7"].details == {"a": [124, 124], "b": [0, 124]}
-    assert by_name["A14"].details == {"made": 310, "missing": 0, "counted": 0}
+    assert by_name["A14"].details == {"made": 372, "missing": 0, "counted": 0}
     assert {one.name: (one.requests, one.completions) for one in result.recordings} == {
         "anchors-4dw-dir1-np": (62, 0),
         "anchors-4dw-dir2": (62, 0),
@@ -187,3 +187,28 @@ def test_many_completions_of_one_tag() -> None:
     found = _completions(rows, made, requests, kinds)
     assert time.process_time() - began < 5  # each with each takes a minute
     assert found.index.tolist() == list(range(count, 2 * count))
+
+
+def test_what_a_recording_without_a_tlp_shows(judged: Judge, tmp_path: Path) -> None:
+    judged()
+    # A filter that records nothing at all proves nothing.
+    Device(tick_ns=4).record(explained(f"hisi_ptt0_0/{TRIALS['4dw-function']}/"), make_reads(0), tmp_path / "4dw-function.data")
+    assert verdicts(judge_recordings(tmp_path))["A8"] is Verdict.NOT_TESTED
+
+
+def test_completions_that_are_missing(judged: Judge, tmp_path: Path) -> None:
+    reads = make_reads(300)
+    judged()
+    fewer = {**reads, "reads": reads["reads"][:150]}
+    Device().record(explained(f"hisi_ptt0_0/{TRIALS['4dw-both-a']}/"), fewer, tmp_path / "4dw-both-a.data")
+    loss = {one.name: one for one in judge_recordings(tmp_path).judged}["A14"]
+    assert (loss.verdict, loss.details["missing"]) == (Verdict.REFUTED, 150)
+
+
+def test_functions_behind_two_ports(judged: Judge, tmp_path: Path) -> None:
+    judged()
+    reads = make_reads(300)
+    other = {**reads, "bdf": "0000:02:00.0"}
+    Device(any_port=True).record(explained(f"hisi_ptt0_0/{TRIALS['4dw-other-port']}/"), reads, tmp_path / "4dw-second.data")
+    (tmp_path / "4dw-second.reads.json").write_text(json.dumps(other), encoding="utf-8")
+    assert verdicts(judge_recordings(tmp_path))["A9"] is Verdict.CONFIRMED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -44,6 +44,12 @@ def judge_fields(evidence: Sequence[Evidence]) -> Judged:
                 if wrong.any():
                     message = f"{name} is {int(values[wrong][0])}, not {value}, in {int(wrong.sum()):,} of {len(found):,} TLPs"
                     return Judged(*texts, REFUTED, message, one.name, tuple(found.index[wrong][:_SHOWN].tolist()), {"field": name})
+    for one in evidence:
+        if one.made and not len(one.requests) and one.strangers >= one.made:
+            message = (
+                f"{one.strangers:,} configuration reads of the function are recorded, and their registers are not those that were read"
+            )
+            return Judged(*texts, REFUTED, message, one.name, (), {"field": "register"})
     if shown is None:
         return Judged(*texts, NOT_TESTED, "no coded read was recorded")
     message = f"register, function, length, byte enables, byte count and status of {looked:,} TLPs are those of the reads that were made"
@@ -69,14 +75,25 @@ def judge_requester(evidence: Sequence[Evidence]) -> Judged:
 
 
 def judge_types(evidence: Sequence[Evidence]) -> Judged:
-    """A6: an event of several types records all of them outbound."""
-    texts = "A6", "several types", "an event of several types records all of them outbound"
+    """A6: an event of several types records more than one of them outbound."""
+    texts = "A6", "several types", "an event of several types records more than one of them outbound"
+    alone = any(one.event.types == ("np",) and len(one.requests) for one in evidence)
     for one in evidence:
         classes = {kind: count for (direction, kind), count in one.classes.items() if direction == "outbound"}
+        numbers = ", ".join(f"{count:,} {kind}" for kind, count in sorted(classes.items()))
         if len(classes) > 1:
-            numbers = ", ".join(f"{count:,} {kind}" for kind, count in sorted(classes.items()))
             return Judged(*texts, CONFIRMED, f"{numbers} outbound in one recording", one.name, (), dict(classes))
-    return Judged(*texts, NOT_TESTED, "no recording holds outbound TLPs of two types; a load on the device may bring them")
+        if (
+            alone
+            and one.made
+            and classes
+            and "NP" in one.event.flow.outbound
+            and len(one.event.flow.outbound) > 1
+            and not len(one.requests)
+        ):
+            message = f"{numbers} outbound and none of {one.made:,} coded reads, which an event of type np alone records"
+            return Judged(*texts, REFUTED, message, one.name, (), dict(classes))
+    return Judged(*texts, NOT_TESTED, "no recording holds outbound TLPs of two types; --load read may bring them")
 
 
 def judge_completions(evidence: Sequence[Evidence]) -> Judged:
@@ -113,10 +130,12 @@ def judge_requester_filter(evidence: Sequence[Evidence]) -> Judged:
             found = one.completions if len(one.completions) else one.requests
             message = f"{of_reads:,} TLPs of coded reads are recorded, whose requester is another"
             return Judged(*texts, REFUTED, message, one.name, _all_rows(found), {"tlps": of_reads})
-        if (one.direction, one.bits) in without:
-            message = f"of {one.made:,} reads, whose requester is another, none is recorded; without the filter they are"
-            return Judged(*texts, CONFIRMED, message, one.name, (), {"tlps": 0})
-    return Judged(*texts, NOT_TESTED, "no recording filters for the function that was read")
+        requests, completions = one.own
+        if (one.direction, one.bits) in without and requests and completions:
+            message = f"{requests:,} requests of the function, {completions:,} completions for it, and no read of the processor"
+            return Judged(*texts, CONFIRMED, message, one.name, (), {"tlps": 0, "requests": requests, "completions": completions})
+    message = "it takes a recording that filters for the function, with requests of its own and their completions: --load read brings them"
+    return Judged(*texts, NOT_TESTED, message)
 
 
 def _holds_reads(evidence: Sequence[Evidence]) -> set[tuple[int, int]]:
@@ -128,18 +147,21 @@ def _holds_reads(evidence: Sequence[Evidence]) -> set[tuple[int, int]]:
 def judge_ports(evidence: Sequence[Evidence]) -> Judged:
     """A9: each root port has its own bit."""
     texts = "A9", "port bits", "a bit of the filter stands for one root port: twice its device number, modulo 8"
-    with_reads = [one for one in evidence if one.event.kind is FilterKind.ROOT_PORT and len(one.requests) + len(one.completions)]
-    masks = {one.event.filter for one in with_reads}
-    single = {mask for mask in masks if (mask & 0xFFFF).bit_count() == 1}
-    if len(single) > 1:
-        message = f"reads of one function are recorded with the bits of {counted(len(single), 'port')}"
-        return Judged(*texts, REFUTED, message, with_reads[0].name, (), {"filters": [f"{mask:#x}" for mask in sorted(single)]})
-    for one in evidence:
-        if one.event.kind is FilterKind.ROOT_PORT and one.made and not masks & {one.event.filter} and single:
-            if (one.direction, one.bits) not in _holds_reads(evidence) or one.event.filter & next(iter(single)) & 0xFFFF:
-                continue
-            message = f"reads are recorded with {next(iter(single)):#x}, and none of {one.made:,} with {one.event.filter:#x}"
-            return Judged(*texts, CONFIRMED, message, one.name, (), {"filters": [f"{mask:#x}" for mask in sorted(masks)]})
+    ports = [one for one in evidence if one.event.kind is FilterKind.ROOT_PORT and one.readings is not None]
+    for function in dict.fromkeys(one.readings.function for one in ports if one.readings is not None):
+        own = [one for one in ports if one.readings is not None and one.readings.function == function]
+        with_reads = {one.event.filter & 0xFFFF: one for one in own if len(one.requests) + len(one.completions)}
+        single = {mask: one for mask, one in with_reads.items() if mask.bit_count() == 1}
+        if len(single) > 1:
+            message = f"reads of {function} are recorded with the bits of {counted(len(single), 'port')}"
+            shown = list(single.values())[-1]
+            return Judged(*texts, REFUTED, message, shown.name, (), {"filters": [f"{mask:#06x}" for mask in sorted(single)]})
+        for one in own:
+            other = one.event.filter & 0xFFFF
+            if single and one.made and not any(other & mask for mask in with_reads) and (one.direction, one.bits) in _holds_reads(own):
+                mask = next(iter(single))
+                message = f"reads are recorded with bits {mask:#06x}, and none of {one.made:,} with {other:#06x}"
+                return Judged(*texts, CONFIRMED, message, one.name, (), {"filters": [f"{each:#06x}" for each in (mask, other)]})
     return Judged(*texts, NOT_TESTED, "it takes recordings with the bits of two root ports")
 
 
@@ -201,34 +223,30 @@ def judge_aux(evidence: Sequence[Evidence]) -> Judged:
 
 def judge_loss(evidence: Sequence[Evidence]) -> Judged:
     """A14: what passes is recorded."""
-    texts = "A14", "loss", "every TLP of what is traced is recorded"
+    texts = "A14", "loss", "all TLPs of coded reads are recorded, and as many as counters count"
     shown: Evidence | None = None
     looked = 0
-    for one in _complete(evidence):
-        found = one.requests if len(one.requests) else one.completions
-        missing = np.setdiff1d(np.arange(one.made), found.reads)
-        looked += one.made
-        shown = shown or one
-        if len(missing):
-            beside = np.searchsorted(found.reads, missing[0])
-            near = tuple(int(found.index[at]) for at in (beside - 1, beside) if 0 <= at < len(found))
-            message = f"{len(missing):,} of {one.made:,} coded reads are not recorded (first: read {int(missing[0]):,})"
-            return Judged(*texts, REFUTED, message, one.name, near, {"missing": len(missing), "made": one.made})
+    for one in evidence:
+        for found in (one.requests, one.completions):
+            if not one.made or not len(found):
+                continue
+            missing = np.setdiff1d(np.arange(one.made), found.reads)
+            looked, shown = looked + one.made, shown or one
+            if len(missing):
+                beside = np.searchsorted(found.reads, missing[0])
+                near = tuple(int(found.index[at]) for at in (beside - 1, beside) if 0 <= at < len(found))
+                what = "requests" if found is one.requests else "completions"
+                message = f"{what} of {len(missing):,} of {one.made:,} coded reads are not recorded (first: read {int(missing[0]):,})"
+                return Judged(*texts, REFUTED, message, one.name, near, {"missing": len(missing), "made": one.made})
     counted = [(one, row) for one in evidence for row in one.counted]
     for one, row in counted:
         if row.missing:
             return Judged(*texts, REFUTED, f"{row.event}: {row.text}", one.name, (), {"missing": row.missing, "counted": row.counted})
     if shown is None:
         return Judged(*texts, NOT_TESTED, "no recording that should hold all coded reads")
-    by_counters = "without counters of hisi_pcie, nothing is known of more load"
+    of_counters = "without counters of hisi_pcie, nothing is known of more load"
     if counted:
-        by_counters = f"counters of hisi_pcie counted {sum(row.counted for _, row in counted):,} TLPs, none of which is missing"
+        number = sum(row.counted for _, row in counted)
+        of_counters = f"counters of hisi_pcie counted {number:,} TLPs, and the recordings have as many or more"
     details = {"made": looked, "missing": 0, "counted": sum(row.counted for _, row in counted)}
-    return Judged(*texts, CONFIRMED, f"{looked:,} of {looked:,} coded reads; {by_counters}", shown.name, (), details)
-
-
-def _complete(evidence: Sequence[Evidence]) -> Iterator[Evidence]:
-    """Yield the recordings that hold coded reads at all, and were not cut short on purpose."""
-    for one in evidence:
-        if one.made and (len(one.requests) or len(one.completions)):
-            yield one
+    return Judged(*texts, CONFIRMED, f"all {looked:,} requests and completions of coded reads; {of_counters}", shown.name, (), details)
