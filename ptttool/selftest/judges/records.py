@@ -77,20 +77,14 @@ def judge_requester(evidence: Sequence[Evidence]) -> Judged:
 def judge_types(evidence: Sequence[Evidence]) -> Judged:
     """A6: an event of several types records more than one of them outbound."""
     texts = "A6", "several types", "an event of several types records more than one of them outbound"
-    alone = any(one.event.types == ("np",) and len(one.requests) for one in evidence)
+    alone = {one.event.filter for one in evidence if one.event.types == ("np",) and len(one.requests)}
     for one in evidence:
         classes = {kind: count for (direction, kind), count in one.classes.items() if direction == "outbound"}
         numbers = ", ".join(f"{count:,} {kind}" for kind, count in sorted(classes.items()))
         if len(classes) > 1:
             return Judged(*texts, CONFIRMED, f"{numbers} outbound in one recording", one.name, (), dict(classes))
-        if (
-            alone
-            and one.made
-            and classes
-            and "NP" in one.event.flow.outbound
-            and len(one.event.flow.outbound) > 1
-            and not len(one.requests)
-        ):
+        outbound = one.event.flow.outbound
+        if one.event.filter in alone and one.made and classes and "NP" in outbound and len(outbound) > 1 and not len(one.requests):
             message = f"{numbers} outbound and none of {one.made:,} coded reads, which an event of type np alone records"
             return Judged(*texts, REFUTED, message, one.name, (), dict(classes))
     return Judged(*texts, NOT_TESTED, "no recording holds outbound TLPs of two types; --load read may bring them")
