@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -43,6 +44,7 @@ BITS: Final = {"4dw": 11, "8dw": 32}
 """Bits of the Time field of each format."""
 
 _LONGEST_TEXT: Final = 200
+_MOST_ANCHORS: Final = 10**9
 # Where a system on chip says which one it is: a name for what is there, and the file; the PTT's own identifier comes after the first two.
 _SOC_FILES: Final = (("soc_id", "/sys/devices/soc0/soc_id"), ("machine", "/sys/devices/soc0/machine"))
 _CPU_FILES: Final = (("midr_el1", "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1"),)
@@ -98,7 +100,7 @@ class MeasuredClock(Struct, frozen=True):
     def is_sound(self) -> bool:
         """Whether the values are those of a clock."""
         is_tick = SHORTEST_TICK <= self.low_ns <= self.tick_ns <= self.high_ns <= LONGEST_TICK
-        return self.model in MODELS and self.bits in BITS.values() and is_tick and self.anchors > 0
+        return self.model in MODELS and self.bits in BITS.values() and is_tick and 0 < self.anchors <= _MOST_ANCHORS
 
     @property
     def error(self) -> float:
@@ -287,7 +289,7 @@ def keep(measured: Measured, path: str | os.PathLike[str] | None = None) -> Path
     BusyError
         Another process writes it.
     OutputError, OSError
-        It is a link (``untrusted-link``), or cannot be written.
+        It is a link (``untrusted-link``), no regular file (``not-a-file``), or cannot be written.
     """
     from ptttool.files.atomic import output_file
     from ptttool.files.locks import hold
@@ -297,8 +299,14 @@ def keep(measured: Measured, path: str | os.PathLike[str] | None = None) -> Path
     file = state_folder() / NAME if path is None else Path(path)
     os.close(open_own_folder(file.parent, mode=0o755))
     with hold("measured", purpose="selftest", subject=str(file), wait=_WAIT):
-        if file.is_symlink():
+        try:
+            what_is_there = file.lstat().st_mode
+        except FileNotFoundError:
+            what_is_there = stat.S_IFREG
+        if stat.S_ISLNK(what_is_there):
             raise OutputError(f"{file}: a link: it is not followed", hint="remove it", code="untrusted-link")
+        if not stat.S_ISREG(what_is_there):  # a FIFO would be waited for
+            raise OutputError(f"{file}: not a regular file", hint="remove it", code="not-a-file")
         others = [entry for entry in _read(file)[0] if entry.key != measured.key]
         others.sort(key=lambda entry: datetime.fromisoformat(entry.when), reverse=True)
         body = MeasuredMachines(entries=(measured, *others[: MAX_MEASURED_ENTRIES - 1]))

@@ -169,6 +169,7 @@ def test_damaged_files(file: Path) -> None:
         ("clock", {"bits": 11}),
         ("clock", {"anchors": 0}),
         ("clock", {"anchors": "61"}),
+        ("clock", {"anchors": 10**4000}),
         ("entry", {"when": "yesterday"}),
         ("entry", {"when": "2026-11-20T10:00:00\n+00:00"}),
         ("entry", {"key": {}}),
@@ -205,6 +206,9 @@ def test_what_is_no_file(file: Path, tmp_path: Path) -> None:
     file.unlink()
     os.mkfifo(file)
     assert codes(here, file) == ["measured-not-a-file"]
+    with pytest.raises(OutputError) as caught:
+        keep(measured(here), file)
+    assert caught.value.code == "not-a-file"
     file.unlink()
     file.mkdir()
     assert codes(here, file) == ["measured-not-a-file"]
