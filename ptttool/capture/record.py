@@ -18,7 +18,7 @@ from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, t
 from ptttool.capture.documents import PlanBody
 from ptttool.capture.keep import Log, Recorded, Report, settle, traced_part
 from ptttool.capture.perf.counters import CounterPlan, LinkCounters, counters_of_trace
-from ptttool.capture.perf.counting import Counting
+from ptttool.capture.perf.counting import Counting, not_counted
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
 from ptttool.capture.perf.recorder import ANSWER, Outcome, Recorder, RecordingProgress, signals_held
 from ptttool.capture.perf.switch import NOT_KNOWN, Switch
@@ -127,6 +127,8 @@ def _run(
             if outcome.stopped_by is not None:
                 return replace(outcome, stderr=""), None  # what this perf does not know is not why it ended
             outcome, counted = run(confirms=False)
+            if counters is not None:
+                log.add(not_counted(counters, "this perf cannot be told when to begin and to end (--control, perf 5.9)"))
         return outcome, counted
     except BaseException as error:
         if _held(plan, file).holds_none:

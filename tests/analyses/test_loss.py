@@ -9,10 +9,16 @@ from msgspec.structs import replace
 
 from ptttool.analyses.budget import MAX_STREAM_SIGNS
 from ptttool.analyses.loss import causes_of, signs_of_loss
+from ptttool.analyses.loss.counted import CODE, CountedTlps
+from ptttool.api.machine import find_machine
+from ptttool.capture.perf.counters import Counted, LinkCounters
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import to_json
 from ptttool.perfdata.model import Attribute, AuxEvent, AuxPayload, Contents, Mode
 from ptttool.perfdata.readers.opening import open_perfdata
+from ptttool.pipeline.analyzing.ask import Ask, run
+from ptttool.pipeline.query import parse_query
+from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.recording.identity import ptt_attribute
 from tests.support import captures
 from tests.support import recordings as rec
@@ -336,3 +342,25 @@ def test_end_to_end(tmp_path: Path) -> None:
     (found,) = of_file(path)
     assert found.code == "silent-end"
     assert found.details["before_end_ns"] == 2 * SECOND
+
+
+def test_counted_where_directions_cannot_be_told_apart(tmp_path: Path) -> None:
+    """TLPs that may be inbound are no loss; an empty result, or rows that were left out, are none either."""
+    path = captures.path_of("workloads/w-randread-4dw", tmp_path)
+    machine = find_machine(demo=True)
+
+    def rows(value: int, *, known: bool, where: str | None = None) -> tuple[list[CountedTlps], list[str]]:
+        counters = LinkCounters("hisi_pcie0_core0", 1.0, (Counted("rx_mrd_cnt", value), Counted("rx_mwr_cnt", None)))
+        with OpenRecording(Request(str(path))) as recording:
+            if known:
+                recording.topology = recording.part_of(machine)
+            query = None if where is None else parse_query(recording.schema, columns=(), where=where)
+            result = run(recording, Ask(counters=counters, query=query), ["loss"]).results["loss"]
+        return result.counted, [sign.code for sign in result.signs if sign.code == CODE]
+
+    ((inbound,), _), ((either,), _) = rows(0, known=True), rows(0, known=False)
+    assert 0 < inbound.recorded <= either.recorded
+    assert rows(inbound.recorded, known=True)[1] == rows(either.recorded, known=False)[1] == []
+    (row,), codes = rows(either.recorded + 1, known=False)
+    assert (row.missing, codes) == (1, [CODE])
+    assert rows(either.recorded + 1, known=False, where="kind = 'MWr'") == ([], [])

@@ -102,6 +102,13 @@ def test_the_trace_goes_on_without_counters(here: WithCounters, case: str, monke
     assert kept.counters is None
 
 
+def test_a_perf_that_cannot_be_told_when_to_count(here: WithCounters) -> None:
+    done = here.run(*EIGHT_DW, "--json", "--", "true", case="no-control")
+    assert done.returncode == 0, done.stderr
+    assert "hisi_pcie0_core0" in done.stderr
+    assert "counters" not in body_of(done)
+
+
 def test_sidecars_of_other_versions(here: WithCounters) -> None:
     """Those from before are read; counters that cannot be are refused."""
     here.run(*EIGHT_DW, "--", "true")

@@ -111,16 +111,11 @@ class Counting:
             why = self._problem or (lines[0] if lines else "")
             if not why:
                 why = f"it did not answer when the trace {'began' if since is None else 'ended'} (exit status {status})"
-            return None, self._not_counted(f"perf stat: {shortened(clean(why), 200)}")
+            return None, not_counted(self.plan, f"perf stat: {shortened(clean(why), 200)}")
         counted = parse_perf_stat(_text(self._printed), self.plan)
         if all(one.value is None for one in counted):
-            return None, self._not_counted("its counters are busy, or it does not have these events")
+            return None, not_counted(self.plan, "its counters are busy, or it does not have these events")
         return LinkCounters(self.plan.pmu, max(until - since, 0.0), counted, self.plan.filter), None
-
-    def _not_counted(self, why: str) -> Diagnostic:
-        message = f"{self.plan.pmu} did not count beside the trace: {why}"
-        hint = "what the device itself overwrote leaves no other sign"
-        return Diagnostic(Severity.INFO, NOT_COUNTED, message, hint=hint, details={"pmu": self.plan.pmu, "events": list(self.plan.events)})
 
     def _stop(self) -> int | None:
         """End perf by the signal that makes it print what it counted."""
@@ -144,6 +139,13 @@ class Counting:
             self._process.wait()
         for descriptor in self._open:
             os.close(descriptor)
+
+
+def not_counted(plan: CounterPlan, why: str) -> Diagnostic:
+    """Return the note that counters are there and did not count."""
+    message = f"{plan.pmu} did not count beside the trace: {why}"
+    hint = "what the device itself overwrote leaves no other sign"
+    return Diagnostic(Severity.INFO, NOT_COUNTED, message, hint=hint, details={"pmu": plan.pmu, "events": list(plan.events)})
 
 
 def _text(descriptor: int) -> str:
