@@ -328,7 +328,10 @@ class Accesses:
         if size < _SLOT:
             what = _SMALL
         elif size <= _LARGEST and not (size | address) & (_SLOT - 1):
-            what = _RECORD if size == _SLOT else _SEVERAL
+            if size == _SLOT:
+                what = _RECORD
+            elif asked == size:
+                what = _SEVERAL
         if rows[who, _WRITES] == 1:
             rows[who, _FRONT], rows[who, _FRONT_ADDRESS], rows[who, _FRONT_SIZE], rows[who, _FRONT_BYTES] = what, address, size, asked
             rows[who, _HAS_WROTE] = _WROTE_FRONT

@@ -112,7 +112,8 @@ def is_record(access: Access) -> bool:
 
 def may_be_records(access: Access) -> bool:
     """Several records in one write, by its size."""
-    return not access.is_read and SLOT < access.size <= 128 and access.size % SLOT == access.address % SLOT == 0
+    is_aligned = access.size % SLOT == access.address % SLOT == 0
+    return not access.is_read and SLOT < access.size <= 128 and is_aligned and access.enabled == access.size
 
 
 def together(accesses: Sequence[Access]) -> list[Access]:

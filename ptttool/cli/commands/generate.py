@@ -25,7 +25,10 @@ def generate(
         str,
         typer.Option("--size", metavar="SIZE", help="Largest size of the trace data: 64M, 4G. A record has 32 bytes in 8DW, 16 in 4DW."),
     ] = "64M",
-    profile: Annotated[str, typer.Option("--profile", metavar="<gpu|mixed|network|nvme>", help="What goes over the link.")] = "nvme",
+    profile: Annotated[
+        str,
+        typer.Option("--profile", metavar="<bnxt|gpu|hns3|mixed|mlx5|network|nvme|virtio>", help="What goes over the link."),
+    ] = "nvme",
     format: Annotated[str, typer.Option("--format", metavar="<4dw|8dw>", help="The format of the records.")] = "4dw",
     direction: Annotated[
         str,
@@ -58,10 +61,14 @@ def generate(
     belong together as PCIe requires. perf reads the file like one of a Kunpeng; its host is called "generated". The profiles:
 
     \b
+    bnxt     a network controller as NetXtreme-E: entries of 16 bytes, two for a received packet
     gpu      a GPU: long bursts of large reads and writes, tags of 10 bits (14 with pattern v1)
+    hns3     a network controller as HNS3: descriptors of 32 bytes, written back in place
     mixed    every kind of TLP: DMA, configuration, I/O, atomics, messages, errors, and a few unknown codes
+    mlx5     a network controller as ConnectX: entries of 64 bytes in rings of their own, one for several frames sent
     network  a network adapter with 30 virtual functions: packets of all sizes at any address, in and out
     nvme     four NVMe functions read and write: commands, data, completions, interrupts, doorbells
+    virtio   a network controller as virtio: used rings with elements of 8 bytes and an index
 
     The trace ends inside a buffer of 4 MiB, like one that was stopped: if SIZE fills the last buffer, one record is left out.
     """
