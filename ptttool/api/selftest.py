@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import dumps
-from ptttool.errors import PtttoolError
+from ptttool.errors import OutputError, PtttoolError
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.resolve import resolve_device, resolve_root_port
-from ptttool.machine.topology import endpoints_behind
 from ptttool.selftest.archive import files_of
 from ptttool.selftest.document import Judged, SelfTest, Verdict
 from ptttool.selftest.run import Session, kept, looked_at, measured_of, require_live, result_of, subject_of
@@ -81,9 +80,10 @@ def run_selftest(
     """
     source = open_source()
     require_live(source)
+    if archive is not None and Path(archive).exists() and not force:
+        raise OutputError(f"{archive}: exists already", hint="--force overwrites it", code="exists")
     machine = require_machine(source, tune=True)
-    device, function = _named(machine, name)
-    subject = subject_of(source, machine, device, function)
+    subject = subject_of(source, machine, *_named(machine, name))
     with tempfile.TemporaryDirectory(prefix="ptttool-selftest-") as folder:
         session = Session(source, subject, Path(folder), load, cpu, progress or (lambda _: None), report)
         session.record(tune=tune)
@@ -92,11 +92,16 @@ def run_selftest(
             raise session.error
         evidence = looked_at(Path(folder), with_details(source, machine), session.note) if recorded else []
         result = result_of(evidence, source.origin, subject, session)
-        result = replace(result, kept=kept(measured_of(result, evidence, source), session.note))
+        result = replace(result, kept=kept(measured_of(result, evidence, source, session.note), session.note))
+        error = session.error
         if archive is not None:
-            result = replace(result, archive=str(archive))
-            _write(Path(archive), source, result, evidence, anonymize=anonymize, force=force)
-        return replace(result, diagnostics=tuple(session.diagnostics)), session.error
+            try:
+                _write(Path(archive), source, replace(result, archive=str(archive)), evidence, anonymize=anonymize, force=force)
+                result = replace(result, archive=str(archive))
+            except PtttoolError as failure:  # what was found is worth more than the archive
+                session.note(Diagnostic(Severity.ERROR, failure.code, failure.message, failure.hint))
+                error = error or failure
+        return replace(result, diagnostics=tuple(session.diagnostics)), error
 
 
 def judge_recordings(folder: str | Path) -> SelfTest:
@@ -134,18 +139,17 @@ def judge_recordings(folder: str | Path) -> SelfTest:
     return replace(result_of(evidence, str(folder)), diagnostics=tuple(found))
 
 
-def _named(machine: Machine, name: str | None) -> tuple[PttDevice | None, PciAddress | None]:
-    """Return the PTT device and the endpoint that a name stands for."""
+def _named(machine: Machine, name: str | None) -> tuple[PttDevice | None, PciAddress | None, PciAddress | None]:
+    """Return the PTT device, the root port and the endpoint that a name stands for."""
     if name is None:
-        return None, None
+        return None, None, None
     device, _ = resolve_device(machine, name)
     try:
-        address = resolve_root_port(machine, name).address
+        port = resolve_root_port(machine, name).address
     except PtttoolError:  # the name of the device itself
-        return device, None
+        return device, None, None
     named = [one.address for one in machine.functions.values() if name in (str(one.address), one.address.short, *one.kernel_names)]
-    endpoint = next((one for one in named if one != address), None)
-    return device, endpoint or next((one.address for one in endpoints_behind(machine, address)), None)
+    return device, port, next((one for one in named if one != port), None)
 
 
 def _write(path: Path, source: Source, result: SelfTest, evidence: Sequence[Evidence], *, anonymize: bool, force: bool) -> None:

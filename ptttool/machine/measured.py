@@ -307,7 +307,10 @@ def keep(measured: Measured, path: str | os.PathLike[str] | None = None) -> Path
             raise OutputError(f"{file}: a link: it is not followed", hint="remove it", code="untrusted-link")
         if not stat.S_ISREG(what_is_there):  # a FIFO would be waited for
             raise OutputError(f"{file}: not a regular file", hint="remove it", code="not-a-file")
-        others = [entry for entry in _read(file)[0] if entry.key != measured.key]
+        entries, problem = _read(file)
+        if problem is not None and problem.code == "measured-version":
+            raise OutputError(problem.message, hint="remove it, or use the newer ptttool", code=problem.code)
+        others = [entry for entry in entries if entry.key != measured.key]
         others.sort(key=lambda entry: datetime.fromisoformat(entry.when), reverse=True)
         body = MeasuredMachines(entries=(measured, *others[: MAX_MEASURED_ENTRIES - 1]))
         with output_file(file, force=True, mode=0o644) as target:

@@ -29,6 +29,8 @@ from ptttool.selftest.tick import TickRange, tick_range
 EVERY: Final = 0.1
 """Seconds between two reads."""
 _LARGEST_ERROR: Final = 0.01
+# Fewer reads may fit some tick by chance: 11 bits turn round unseen.
+_FEWEST: Final = 8
 _PATIENCE: Final = 5.0
 CODE: Final = "no-anchors"
 
@@ -76,12 +78,14 @@ class Anchors:
             possible = [
                 (model, one) for model, one in ranges.items() if one is not None and one.is_possible and one.error <= _LARGEST_ERROR
             ]
-            if len(possible) == 1 and possible[0][1].error <= _LARGEST_ERROR:
+            if len(found) >= _FEWEST and len(possible) == 1 and possible[0][1].error <= _LARGEST_ERROR:
                 fitting += possible
         if not fitting:
             seen = max(len(evidence.requests), len(evidence.completions))
             why = "" if made.problem is None else f"; {made.problem}"
-            return None, _none(f"{seen:,} of {len(made):,} coded reads are in the recording, and no tick fits them{why}")
+            return None, _none(
+                f"{seen:,} of {len(made):,} coded reads are in the recording: fewer than {_FEWEST}, or no tick fits them{why}"
+            )
         model, best = min(fitting, key=lambda one: one[1].error)
         when = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
         clock = KeptClock(model, evidence.bits, best.tick_ns, best.low_ns, best.high_ns, best.anchors, ClockSource.ANCHORS, when)

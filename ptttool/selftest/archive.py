@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.capture.event.terms import Format
+from ptttool.perfdata import layout
 from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.selftest.evidence import Evidence
 from ptttool.selftest.readings import SUFFIX
@@ -19,6 +20,8 @@ _PAGE, _APART = 12, 1 << 20
 _FOUR_GIB: Final = 1 << 32
 # Types of TLPs with an address (PCI Express Base Specification, 2.2.1): memory, locked, I/O, atomics, deferrable writes.
 _ADDRESSED: Final = np.array([0b00000, 0b00001, 0b00010, 0b01100, 0b01101, 0b01110, 0b11011], dtype=np.uint32)
+# Messages that ask for a page have its address where requests have theirs (section 10.4.1): type 10rrr, and the code.
+_MESSAGES, _PAGE_REQUEST = 0b10, 0x04
 Words = npt.NDArray[np.uint32]
 
 
@@ -61,10 +64,22 @@ def _anonymize(evidence: Sequence[Evidence], contents: Mapping[str, bytearray]) 
         region = np.searchsorted(pages[begins], addresses >> _PAGE, side="right") - 1
         _replace(one, words, rows, bases[region] + addresses - (pages[begins][region] << _PAGE))
     for one in evidence:
-        with OpenRecording(Request(str(one.path))) as recording:
-            host = str(recording.contents.features.get("hostname") or "").encode()
-        if host:
-            contents[one.name][:] = contents[one.name].replace(host, b"x" * len(host))
+        _hide_host(contents[one.name])
+
+
+def _hide_host(content: bytearray) -> None:
+    """Overwrite the host's name in the header's section of that name. Sections stand behind the data, in the order of their bits."""
+    if len(content) < layout.FILE_HEADER_SIZE:
+        return
+    header = layout.FILE_HEADER.unpack_from(content)
+    bits = layout.FEATURE_BITS.unpack_from(content, layout.FILE_HEADER.size)[0]
+    number = next(number for number, name in layout.FEATURES.items() if name == "hostname")
+    at = header[5] + header[6] + layout.SECTION.size * (bits & (1 << number) - 1).bit_count()
+    if not bits >> number & 1 or at + layout.SECTION.size > len(content):
+        return
+    begin, size = layout.SECTION.unpack_from(content, at)
+    name = slice(begin + layout.U32.size, min(begin + size, len(content)))
+    content[name] = bytes(ord("x") if byte else 0 for byte in content[name])
 
 
 def _payloads(one: Evidence, content: bytearray) -> Iterator[tuple[Words]]:
@@ -79,7 +94,8 @@ def _payloads(one: Evidence, content: bytearray) -> Iterator[tuple[Words]]:
 def _addresses(one: Evidence, words: Words) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint64]]:
     """Return the rows that have an address, and the addresses."""
     kind, is_long, first = _shape(one, words)
-    rows = np.flatnonzero(np.isin(kind, _ADDRESSED))
+    asks_page = (kind >> 3 == _MESSAGES) & (words[:, first - 1] & 0xFF == _PAGE_REQUEST)
+    rows = np.flatnonzero(np.isin(kind, _ADDRESSED) | asks_page)
     high = np.where(is_long[rows], words[rows, first], 0).astype(np.uint64)
     low = np.where(is_long[rows], words[rows, first + 1], words[rows, first]) & np.uint32(0xFFFFFFFC)
     return rows, high << np.uint64(32) | low.astype(np.uint64)

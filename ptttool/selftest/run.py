@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ptttool.capture.ask_driver import asking_on, choose_asking
 from ptttool.capture.checks.host import online_cpus
-from ptttool.capture.cpu import choose_cpu
+from ptttool.capture.cpu import choose_cpu, occupied_on
 from ptttool.capture.device.lock import hold_device
 from ptttool.capture.event.choose import EventOptions, choose
 from ptttool.capture.event.terms import Completions, Direction, Format, TlpType
@@ -23,8 +23,8 @@ from ptttool.capture.perf.command import MINIMUM_AUX_SIZE
 from ptttool.capture.plan import Plan
 from ptttool.capture.record import record
 from ptttool.diagnostics import Diagnostic, Severity
-from ptttool.errors import DeviceError, InputError, InterruptedByUserError, PtttoolError, UsageError, WorkloadError
-from ptttool.machine.measured import Measured, keep, key_of
+from ptttool.errors import DeviceError, InputError, InterruptedByUserError, OutputError, PtttoolError, UsageError, WorkloadError
+from ptttool.machine.measured import Measured, keep, key_of, measured_here
 from ptttool.machine.model import Machine, PciFunction, PttDevice
 from ptttool.machine.sources.contract import Source, or_none
 from ptttool.machine.topology import endpoints_behind
@@ -134,8 +134,14 @@ class Subject(Struct, frozen=True):
         return f"/sys/bus/pci/devices/{self.function.address}/config"
 
 
-def subject_of(source: Source, machine: Machine, device: PttDevice | None, function: PciAddress | None) -> Subject:
-    """Choose what the self-test works on: by default, the first endpoint that is awake behind a root port of the device, or of any.
+def subject_of(
+    source: Source,
+    machine: Machine,
+    device: PttDevice | None = None,
+    root_port: PciAddress | None = None,
+    function: PciAddress | None = None,
+) -> Subject:
+    """Choose what the self-test works on: an endpoint, or the first that is awake behind a root port, behind a device's, or behind any.
 
     Raises
     ------
@@ -145,7 +151,7 @@ def subject_of(source: Source, machine: Machine, device: PttDevice | None, funct
     asleep: list[PciFunction] = []
     for one in machine.devices if device is None else (device,):
         for port in one.root_ports:
-            for endpoint in endpoints_behind(machine, port.address):
+            for endpoint in endpoints_behind(machine, port.address) if root_port in (None, port.address) else ():
                 if function not in (None, endpoint.address):
                     continue
                 if function is None and sleeps(source, endpoint.address):
@@ -156,7 +162,7 @@ def subject_of(source: Source, machine: Machine, device: PttDevice | None, funct
         names = ", ".join(f"{each.address} {each.called}" for each in asleep[:4])
         message = f"every endpoint is suspended, and reading its registers would wake its link: {names}"
         raise DeviceError(message, hint=f"name one to read it all the same: ptttool selftest {asleep[0].address}", code="asleep")
-    what = "a root port of a PTT device" if device is None else f"the root ports of {device.name}"
+    what = str(root_port or ("a root port of a PTT device" if device is None else f"the root ports of {device.name}"))
     raise DeviceError(f"no endpoint is behind {what}", hint="'ptttool list --tree' shows what is", code="no-endpoint")
 
 
@@ -201,13 +207,18 @@ class Session:
         self.error: PtttoolError | None = None
         self.results = LoadResults()
         self.written = False
-        self._cpu, _ = choose_cpu(subject.device, cpu, online_cpus(source))
+        online = online_cpus(source)
+        occupied = None if cpu is not None else occupied_on(subject.machine, subject.device, (subject.port,), online)
+        self._cpu, why = choose_cpu(subject.device, cpu, online, occupied)
         self._report, self._warn = report, warn or (lambda _: None)
+        if why is not None:
+            self.note(why)
 
     def note(self, *diagnostics: Diagnostic) -> None:
-        """Keep diagnostics, and pass them on."""
-        self.diagnostics += diagnostics
-        for one in diagnostics:
+        """Keep diagnostics, and pass them on; what was said of one recording is not said again of the next."""
+        new = [one for one in diagnostics if one not in self.diagnostics]
+        self.diagnostics += new
+        for one in new:
             self._warn(one)
 
     def record(self, *, tune: bool) -> None:
@@ -222,9 +233,16 @@ class Session:
                     self._read(disk)
             if tune:
                 self._write_back()
+        except KeyboardInterrupt:
+            self._ended(InterruptedByUserError("interrupted"))
+        except OSError as error:
+            self._ended(OutputError(f"{error.filename or self.folder}: {error.strerror}", code="cannot-write"))
         except PtttoolError as error:
-            self.error = error
-            self.note(Diagnostic(Severity.ERROR, error.code, error.message, error.hint))
+            self._ended(error)
+
+    def _ended(self, error: PtttoolError) -> None:
+        self.error = error
+        self.note(Diagnostic(Severity.ERROR, error.code, error.message, error.hint))
 
     def _coded(self, trial: Trial, said: str) -> None:
         options = self._options(trial)
@@ -273,21 +291,23 @@ class Session:
     def _read(self, disk: Path) -> None:
         """Read the disk while it is traced: small reads, then large ones in turn with the same without a trace."""
 
-        def traced(name: str, direction: Direction, types: Sequence[TlpType], size: int, count: int) -> tuple[Path, Path]:
+        def traced(name: str, size: int, count: int, **terms: Any) -> tuple[Path, Path]:
             output = self.folder / f"{name}.json"
-            options = EventOptions(
-                root_ports=(str(self.subject.port),), types=tuple(types), direction=direction, format=Format.DW4,
-                device=self.subject.device.name, force=True,
-            )  # fmt: skip
+            ports = () if "requester" in terms else (str(self.subject.port),)
+            options = EventOptions(root_ports=ports, format=Format.DW4, device=self.subject.device.name, force=True, **terms)
             self._report(name)
             return self._one(name, options, words(disk, size, count, output)).path, output
 
-        path, output = traced("read-4k", _BOTH, tuple(TlpType), SMALL, SMALL_READS)
+        path, output = traced("read-4k", SMALL, SMALL_READS, direction=_BOTH)
         self.results.commands = "read-4k", path, done_of(output)
+        traced("read-function", SMALL, SMALL_READS, direction=_BOTH, completions=_B, requester=str(self.subject.function.address))
+        without_trace(disk, LARGE, LARGE_READS, self.folder / "warm.json")
         for number in range(PAIRS):
-            plain = without_trace(disk, LARGE, LARGE_READS, self.folder / f"plain-{number}.json")
-            path, output = traced(f"read-128k-{number}", _INBOUND, (TlpType.POSTED,), LARGE, LARGE_READS)
-            self.results.pairs.append((plain, done_of(output)))
+            plain = self.folder / f"plain-{number}.json"
+            # Who comes first has what the other has warmed up.
+            first = without_trace(disk, LARGE, LARGE_READS, plain) if number % 2 else None
+            path, output = traced(f"read-128k-{number}", LARGE, LARGE_READS, direction=_INBOUND, types=(TlpType.POSTED,))
+            self.results.pairs.append((first or without_trace(disk, LARGE, LARGE_READS, plain), done_of(output)))
             if number:  # one shows how the AUX area ends; all would fill the disk
                 path.unlink()
 
@@ -383,14 +403,30 @@ def result_of(evidence: Sequence[Evidence], origin: str, subject: Subject | None
     )
 
 
-def measured_of(result: SelfTest, evidence: Sequence[Evidence], source: Source) -> Measured | None:
-    """Return what later traces are to know of this machine; None where nothing was measured."""
+def measured_of(result: SelfTest, evidence: Sequence[Evidence], source: Source, note: Callable[[Diagnostic], None]) -> Measured | None:
+    """Return what later traces are to know of this machine: what was measured now, and before what was not tested now.
+
+    None where nothing is new. A clock from before goes where now no tick fits.
+    """
     key, early = key_of(source), commits_early(evidence)[0]
-    if key is None or not (result.clocks or early is not None):
+    by_name = {one.name: one.verdict for one in result.judged}
+    is_refuted = by_name["A1"] is Verdict.REFUTED and not result.clocks
+    if key is None or not (result.clocks or early is not None or is_refuted):
         return None
-    said = {one.name: {Verdict.CONFIRMED: True, Verdict.REFUTED: False}.get(one.verdict) for one in result.judged}
+    before = measured_here(source)[0] or Measured(key, "", {})
+    if is_refuted and before.clocks:
+        message = f"the clock that was measured on {before.when[:10]} is dropped: no tick fits what was read now"
+        note(Diagnostic(Severity.WARNING, "clock-dropped", message, details={"clocks": before.clocks}))
+
+    def said(name: str, old: bool | None) -> bool | None:
+        return {Verdict.CONFIRMED: True, Verdict.REFUTED: False}.get(by_name[name], old)
+
     when = datetime.now(UTC).astimezone().isoformat(timespec="seconds")
-    return Measured(key, when, result.clocks, said["A3"], early, said["A6"])
+    clocks = {} if is_refuted else {**before.clocks, **result.clocks}
+    return Measured(
+        key, when, clocks, said("A3", before.in_order), before.commits_early if early is None else early,
+        said("A6", before.several_types_outbound),
+    )  # fmt: skip
 
 
 def kept(measured: Measured | None, note: Callable[[Diagnostic], None]) -> str | None:
@@ -401,7 +437,7 @@ def kept(measured: Measured | None, note: Callable[[Diagnostic], None]) -> str |
         return str(keep(measured))
     except (PtttoolError, OSError, ValueError) as error:
         message = error.message if isinstance(error, PtttoolError) else str(error)
-        note(Diagnostic(Severity.WARNING, "not-kept", f"the clock is not kept for later traces: {message}"))
+        note(Diagnostic(Severity.WARNING, "not-kept", f"what was measured is not kept for later traces: {message}"))
     return None
 
 

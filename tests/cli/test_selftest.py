@@ -184,7 +184,7 @@ def test_a_function_that_goes_away(machine: Machine) -> None:
     done = machine.run("0000:01:00.0", "--json")
     body = body_of(done)
     assert done.returncode == 3
-    assert [one["code"] for one in body["diagnostics"]] == ["reads-ended"]
+    assert [one["code"] for one in body["diagnostics"] if one["severity"] != "info"] == ["reads-ended"]
     assert [one["reads"] for one in body["recordings"]] == [0]
     assert set(verdicts(body).values()) <= {"not tested", "confirmed"}
 
@@ -261,7 +261,7 @@ def test_where_only_the_driver_knows_the_device(tmp_path: Path) -> None:
 # ---- trace --anchors
 
 
-ANCHORED = ["trace", "--rootport", "0000:00:10.0", "--anchors", "--duration", "1.5", "-o", "own.data"]
+ANCHORED = ["trace", "--rootport", "0000:00:10.0", "--anchors", "--duration", "2", "-o", "own.data"]
 
 
 def clock_of(machine: Machine, *arguments: str) -> tuple[dict[str, Any] | None, str]:
@@ -276,7 +276,7 @@ def test_a_recording_gets_its_own_clock(machine: Machine, event: list[str]) -> N
     clock, _ = clock_of(machine, *ANCHORED[1:], "--format", "8dw", *event)
     assert clock is not None
     assert clock["low_ns"] <= 4.0007 <= clock["high_ns"]
-    assert clock["anchors"] >= 5
+    assert clock["anchors"] >= 8
     assert clock["source"] == "anchors"
     with ptttool.open(machine.folder / "own.data") as recording:
         time = recording.analyze("bandwidth").time

@@ -95,6 +95,8 @@ def selftest(
         print_json(result)
     else:
         print_selftest(result)
+    if folder is None and output is None:
+        note("the recordings are not kept: -o FILE keeps them")
     if error is not None:
         raise typer.Exit(error.exit_code)
     if folder is not None and any(one.code != "reads-ended" for one in result.diagnostics):
