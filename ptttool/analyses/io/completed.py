@@ -117,7 +117,7 @@ def _entries(trace: RequesterTrace, model: Model) -> _Entries:
     # Packets as large as an entry may step through a page by chance, for a while.
     solid = rows["key"][completions.is_ring & (rows["steps"] >= _STEPS)]
     fits_ring = fits & np.isin(rows["key"], np.concatenate((solid - 1, solid, solid + 1)))
-    completions = Rings(rows, completions.is_ring & fits_ring & (rows["followed"] * _SIDE_BY_SIDE <= rows["accesses"]))
+    completions = Rings(rows, completions.is_ring & fits_ring & (rows["followed"] == 0))
     if _RECORD not in model.entries:
         records = Rings(records.rows, np.zeros(len(records.rows), dtype=np.bool_))
     # Elements of 8 bytes are no data.

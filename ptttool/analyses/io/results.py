@@ -386,7 +386,9 @@ class IoResult(Shown, Struct, frozen=True):
         columns, shown = [text_column("Controller")], list[str]()
         for name, title, unit, weight in _COUNTED:
             ends = {name: ""}
-            if any(getattr(each, name, None) is None and getattr(each, f"{name}_most") is not None for each in understood):
+            # Frames sent have limits only.
+            exact, most = ([getattr(each, key, None) for each in understood] for key in (name, f"{name}_most"))
+            if name == "tx_sends" or any(one is None and limit is not None for one, limit in zip(exact, most, strict=True)):
                 ends = {f"{name}_least": ", at least", f"{name}_most": ", at most"}
             columns += [Column(title + end, unit, weight=weight if end else 0) for end in ends.values()]
             shown += ends

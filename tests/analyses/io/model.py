@@ -334,9 +334,10 @@ class QueueController:
 
     def __init__(
         self, random_: random.Random, memory: Memory, requester: int, *, depth: int = 256, way: Way = WAYS["mlx5"], payload: int = 256,
-        request: int = 512,
+        request: int = 512, offsets: tuple[int, ...] = (64, 2112),
     ) -> None:  # fmt: skip
         self.random, self.requester, self.way, self.payload, self.request = random_, requester, way, payload, request
+        self.offsets = offsets
 
         def ring(size: int) -> Ring:
             return Ring(memory.pages(-(-depth * size // PAGE)), depth, size)
@@ -358,7 +359,7 @@ class QueueController:
     def buffer(self, size: int) -> int:
         """Return where a packet goes."""
         if not self.way.is_strided:
-            return int(self.random.choice(self.buffers) + self.random.choice((64, 2112)))
+            return int(self.random.choice(self.buffers) + self.random.choice(self.offsets))
         if self.stride + size > 64 * PAGE:
             self.stride = 0
         at = self.strides + self.stride

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -42,7 +43,7 @@ def holds(found: Found, name: str, truth: int) -> bool:
     return (least is None or least <= truth) and (most is None or truth <= most) and exact in (None, truth)
 
 
-def made(way: str, source: random.Random, **options: int) -> QueueController:
+def made(way: str, source: random.Random, **options: Any) -> QueueController:
     return QueueController(source, Memory(source), NIC, way=WAYS[way], **options)
 
 
@@ -52,7 +53,7 @@ def test_what_was_received_and_sent_lies_within_the_limits(way: str, data: st.Da
     source = random.Random(data.draw(st.integers(0, 1 << 32)))
     nic = made(
         way, source, depth=data.draw(st.sampled_from((64, 256, 1024))), payload=data.draw(st.sampled_from((128, 256, 512))),
-        request=data.draw(st.sampled_from((256, 512))),
+        request=data.draw(st.sampled_from((256, 512))), offsets=data.draw(st.sampled_from(((64, 2112), (0, 256, 2048)))),
     )  # fmt: skip
     sizes = data.draw(st.sampled_from(((60,), (60, 1514), (60, 64, 66, 128, 1500), (1500,), (320, 272, 336), (60, 60, 9014))))
     share = data.draw(st.sampled_from((1.0, 0.8, 0.5, 0.1)))

@@ -250,6 +250,8 @@ def test_what_was_not_traced_is_not_told(data: st.DataObject) -> None:
     assert asked.nvme.data_bytes.write == drive.truth.written
     assert asked.nvme.drives[0].in_flight is None and asked.nvme.interrupts is None
     assert asked.nic.rx_packets is None
+    for result in (posted, asked, result_of(tlps)):
+        assert list(result.shown(lambda requester: requester))
 
 
 def test_random_accesses_are_no_ios() -> None:

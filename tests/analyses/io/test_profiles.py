@@ -10,6 +10,7 @@ import pytest
 
 import ptttool
 from ptttool.analyses.io.results import Controller
+from ptttool.analyses.shown import Table
 from ptttool.generate.profiles import controllers
 from ptttool.generate.recording import GeneratedRecording, Wanted
 from ptttool.machine.model import Hex24, Machine, PciFunction, PciFunctions
@@ -76,6 +77,10 @@ def told(found: Controller, name: str) -> tuple[int, int]:
 def test_packets_lie_within_the_limits(name: str, path: Path) -> None:
     with ptttool.open(path) as recording:
         result = recording.analyze("io", machine=machine(DRIVERS[name]))
+    (table,) = (part for part in result.shown(lambda requester: requester) if isinstance(part, Table) and part.title == "Network")
+    titles = [column.title for column in table.columns]
+    assert {"Packets received, at least", "Packets received, at most"} <= set(titles) or "Packets received" in titles
+    assert {len(row) for row in table.rows} == {len(titles)}
     by_requester = sorted(result.nic.controllers, key=lambda each: each.requester)
     for found, expected in zip(by_requester, truth(path, name), strict=True):
         assert expected["rx_packets"] > 300 and expected["tx_sends"] > 200
