@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import dumps
-from ptttool.errors import OutputError, PtttoolError
+from ptttool.errors import PtttoolError
+from ptttool.files.atomic import output_file
+from ptttool.files.failures import output_failure
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.resolve import resolve_device, resolve_root_port
@@ -71,37 +74,41 @@ def run_selftest(
     result : SelfTest
         What was found.
     error : PtttoolError or None
-        Why it ended early. What was recorded until then is judged.
+        Why it ended early, or why the archive could not be written. What was recorded until then is judged.
 
     Raises
     ------
     PtttoolError
-        It cannot begin, nothing was recorded, or the archive cannot be written.
+        It cannot begin, also since the archive cannot be written, or nothing was recorded.
     """
     source = open_source()
     require_live(source)
-    if archive is not None and Path(archive).exists() and not force:
-        raise OutputError(f"{archive}: exists already", hint="--force overwrites it", code="exists")
     machine = require_machine(source, tune=True)
     subject = subject_of(source, machine, *_named(machine, name))
+    result: SelfTest | None = None
     with tempfile.TemporaryDirectory(prefix="ptttool-selftest-") as folder:
         session = Session(source, subject, Path(folder), load, cpu, progress or (lambda _: None), report)
-        session.record(tune=tune)
-        recorded = any(path.suffix == ".data" for path in Path(folder).iterdir())
-        if session.error is not None and not recorded:
-            raise session.error
-        evidence = looked_at(Path(folder), with_details(source, machine), session.note) if recorded else []
-        result = result_of(evidence, source.origin, subject, session)
-        result = replace(result, kept=kept(measured_of(result, evidence, source, session.note), session.note))
-        error = session.error
-        if archive is not None:
-            try:
-                _write(Path(archive), source, replace(result, archive=str(archive)), evidence, anonymize=anonymize, force=force)
-                result = replace(result, archive=str(archive))
-            except PtttoolError as failure:  # what was found is worth more than the archive
-                session.note(Diagnostic(Severity.ERROR, failure.code, failure.message, failure.hint))
-                error = error or failure
-        return replace(result, diagnostics=tuple(session.diagnostics)), error
+        try:
+            # Opened before anything is recorded: a name that cannot be written is told at once.
+            with nullcontext() if archive is None else output_file(archive, force=force, mode=0o600) as file:
+                session.record(tune=tune)
+                recorded = any(path.suffix == ".data" for path in Path(folder).iterdir())
+                if session.error is not None and not recorded:
+                    raise session.error
+                evidence = looked_at(Path(folder), with_details(source, machine), session.note) if recorded else []
+                result = result_of(evidence, source.origin, subject, session)
+                result = replace(result, kept=kept(measured_of(result, evidence, source, session.note), session.note))
+                if file is not None:
+                    result = replace(result, archive=str(archive))
+                    _write(file, source, result, evidence, anonymize=anonymize)
+        except (PtttoolError, OSError) as error:
+            if result is None:
+                raise
+            # What was measured is shown all the same.
+            failure = error if isinstance(error, PtttoolError) else output_failure(str(archive), error)
+            session.note(Diagnostic(Severity.ERROR, failure.code, f"no archive is written: {failure.message}", failure.hint))
+            session.error, result = session.error or failure, replace(result, archive=None)
+        return replace(result, diagnostics=tuple(session.diagnostics)), session.error
 
 
 def judge_recordings(folder: str | Path) -> SelfTest:
@@ -152,11 +159,11 @@ def _named(machine: Machine, name: str | None) -> tuple[PttDevice | None, PciAdd
     return device, port, next((one for one in named if one != port), None)
 
 
-def _write(path: Path, source: Source, result: SelfTest, evidence: Sequence[Evidence], *, anonymize: bool, force: bool) -> None:
+def _write(file: IO[bytes], source: Source, result: SelfTest, evidence: Sequence[Evidence], *, anonymize: bool) -> None:
     from ptttool.api.collect import Collected
 
     collected = Collected(source)
     collected.add("/selftest/result.json", dumps(result).encode())
     for name, content in files_of(evidence, anonymize=anonymize):
         collected.add(f"/selftest/{name}", content)
-    collected.write(path, force=force)
+    collected.write_to(file)

@@ -114,6 +114,22 @@ def test_all_of_it(machine: Machine) -> None:
     assert {one.name for one in again.judged if one.verdict.value != by_name[one.name]} == {"A17", "A18", "A19"}
 
 
+@pytest.mark.parametrize("name", ["there.tar.gz", "nowhere/a.tar.gz", "."])
+def test_an_archive_that_cannot_be_written_is_told_before_it_records(machine: Machine, name: str) -> None:
+    (machine.folder / "there.tar.gz").write_text("mine", encoding="utf-8")
+    done = machine.run("-o", name)
+    assert done.returncode == 6
+    assert "recording 8dw" not in done.stderr
+    assert (machine.folder / "there.tar.gz").read_text(encoding="utf-8") == "mine"
+
+
+def test_an_archive_that_is_not_written_takes_no_result_along(machine: Machine) -> None:
+    done = machine.run("-o", "/dev/full", "--json")
+    body = body_of(done)
+    assert (done.returncode, body["diagnostics"][-1]["code"], body["archive"]) == (6, "disk-full", None)
+    assert verdicts(body)["A1"] == "confirmed"
+
+
 def test_what_is_refuted_ends_with_1(machine: Machine) -> None:
     done = machine.run("nvme0", wrong="order")
     assert done.returncode == 1

@@ -136,6 +136,8 @@ def test_counters_are_found_by_the_events_that_the_kernel_lists(tmp_path: Path) 
     )
     assert [(one.event, one.value, one.seconds) for one in found] == [("rx_mrd_cnt", 12, 1.5), ("rx_mrd_flux", None, None)]
     assert [one.value for one in parse_perf_stat("no counters at all", plan)] == [None, None]
+    for text in ("9" * 5000, f"{1 << 64}", "1e30", "-1", "nan"):
+        assert parse_perf_stat(f"{text};;hisi_pcie0_core0/rx_mrd_cnt,port=0x5/;1;80.00;;\n", plan)[0].value is None
 
 
 def test_counters_run_over_the_whole_interval(here: Here, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:

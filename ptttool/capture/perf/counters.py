@@ -302,7 +302,7 @@ def parse_perf_stat(text: str, plan: CounterPlan) -> tuple[Counted, ...]:
     for line in text.splitlines():
         fields = line.split(";")
         name = next((event for event in plan.events if len(fields) > 2 and f"/{event}," in fields[2]), None)
-        if name is not None and fields[0].isascii() and fields[0].isdigit():
+        if name is not None and re.fullmatch(r"[0-9]{1,20}", fields[0], re.ASCII) and int(fields[0]) < 1 << 64:
             ran, share = (
                 float(field) if re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,9})?", field, re.ASCII) else 0.0 for field in (*fields, "", "")[3:5]
             )
