@@ -22,16 +22,16 @@ LARGEST_CHOSEN: Final = 2 << 30
 """The largest area that is chosen: the most that the driver takes with pages of 4 KiB. With larger pages ``--aux-size`` can be more."""
 # Of the memory that is available and of the room on the disk, what an area takes by itself: doctor and trace warn above it.
 _SHARE = 4
-# Bytes of trace a second above which no link is expected, where its rate is not known: twice a full Gen4 x16.
-_FASTEST = 4e9
+# Bytes of trace a second above which no link is expected, where its rate is not known: twice a Gen4 x16 with writes and reads in 8DW.
+_FASTEST = 11e9
 _MEMINFO: Final = "/proc/meminfo"
 _WHY: Final[Mapping[str, str]] = {
     "asked": "",
-    "driver": "; the area is the largest that drivers take with pages of 4 KiB",
-    "memory": "; the area is a quarter of the memory that is available",
-    "disk": "; the area is a quarter of the room on the disk",
-    "locked-memory": "; the area is what this user may lock",
-    "duration": "; the area is enough for that time",
+    "driver": "; with pages of 4 KiB, drivers take no larger area",
+    "memory": "; twice that would be more than a quarter of the memory that is available",
+    "disk": "; twice that would be more than a quarter of the room on the disk",
+    "locked-memory": "; this user may not lock twice that",
+    "duration": "; the area holds twice what a full link makes in the time that was asked for",
     "memory-unknown": "; how much memory is available is not known, so the area is no larger than with other drivers",
 }
 
@@ -92,7 +92,7 @@ def aux_area(
     wanted = None if seconds is None else seconds * (full or _FASTEST)
     size, chosen_by = (asked, "asked") if asked is not None else _largest(device.source, output, wanted)
     lasts = None if full is None else size / full
-    time = "" if lasts is None else f", {time_text(lasts)} of a full {link} link"
+    time = "" if lasts is None else f", {time_text(lasts)} if the {link} link is full of what is traced"
     message = (
         f"the driver hands trace over only when the AUX area is full ({driver.reason}): the trace ends after {size_words(size)}{time}, "
         f"however fast the disk is{_WHY[chosen_by]}"

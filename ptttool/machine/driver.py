@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from ptttool.machine.sources.contract import Source, or_none
 
 EARLY_COMMIT: Final = (6, 8)
-"""The first mainline release whose driver hands trace over before the AUX area is full (7a527d4d9273). No stable release has it, and none
-of the openEuler drivers that were read."""
+"""The first mainline release whose driver hands trace over before the AUX area is full (7a527d4d9273). An older release may carry it, and
+does not show it; none of the openEuler drivers that were read does."""
 OPENEULER: Final = "openeuler"
 
 _MODULE = "/sys/module/hisi_ptt"
@@ -92,13 +92,15 @@ def driver_of(release: str | None, names: Collection[str] = (), *, measured: boo
 def _early(release: str | None, distribution: str | None) -> tuple[bool | None, str]:
     first = f"Linux {EARLY_COMMIT[0]}.{EARLY_COMMIT[1]}"
     series = series_of(release)
-    if distribution == OPENEULER:
+    if distribution == OPENEULER and (series is None or series < EARLY_COMMIT):
         return False, "as all of openEuler's drivers that were read"
+    if distribution == OPENEULER:
+        return None, "openEuler's drivers of 5.10 and 6.6 were read, and none of this series"
     if series is None:
         return None, "the kernel's release is not known"
     if series >= EARLY_COMMIT:
         return True, f"{first} and newer"
-    return False, f"{first} changed that; a distribution may have taken the change into its kernel"
+    return False, f"{first} changed that; an older kernel may carry the change"
 
 
 def read_driver(source: Source, release: str | None, path: str, *, measured: bool | None = None) -> Driver:

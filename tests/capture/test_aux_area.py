@@ -34,7 +34,7 @@ def machine_of(kernel: str, memory: int | None = None) -> Machine:
         (512 * GIB, None, None, LARGEST_CHOSEN, "driver", "warning"),
         (512 * GIB, 10.0, 1.8e9, LARGEST_CHOSEN, "driver", "warning"),
         (512 * GIB, 0.05, 1.8e9, 256 * MIB, "duration", "info"),
-        (512 * GIB, 0.05, None, 512 * MIB, "duration", "info"),
+        (512 * GIB, 0.05, None, 2 * GIB, "duration", "info"),
         (512 * GIB, 1e-6, 1.8e9, 64 * MIB, "duration", "info"),
         # Enough for a link full of data, and not for twice as much.
         (512 * GIB, 1.0, 1.8e9, 2 * GIB, "driver", "info"),

@@ -27,8 +27,8 @@ MACHINES = Path(__file__).parents[2] / "fixtures" / "machines"
         ("5.10.0-216.0.0.115.oe2203sp4.aarch64", (), False, "openeuler"),
         ("6.6.0-72.0.0.64.oe2403sp1.aarch64", ("openeuler",), False, "openeuler"),
         # Late by its name, whatever its number.
-        ("6.12.0-1.0.0.1.oe2603.aarch64", (), False, "openeuler"),
-        ("6.12.3", ("openeuler",), False, "openeuler"),
+        ("6.12.0-1.0.0.1.oe2603.aarch64", (), None, "openeuler"),
+        ("6.12.3", ("openeuler",), None, "openeuler"),
         # The release is the kernel's; os-release may be that of a container.
         ("5.10.0-216.0.0.115.oe2203sp4.aarch64", ("debian",), False, "openeuler"),
         ("6.12.95+deb12-arm64", ("openeuler",), True, None),

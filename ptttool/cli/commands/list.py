@@ -82,7 +82,11 @@ def list_devices(
         for one in device_tree(machine):
             out.print(one)
     elif machine.untraceable is not None:
-        out.print(untraceable_table(machine.untraceable) if machine.untraceable else "A PTT device traces every endpoint.")
+        out.print(
+            untraceable_table(machine.untraceable)
+            if machine.untraceable
+            else "No endpoint is known that no PTT device traces; without root, integrated ones are not told."
+        )
         return
     elif chosen is not None:
         out.print(device_details(machine, chosen, verbose=verbose))
