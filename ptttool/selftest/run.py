@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -235,6 +236,8 @@ class Session:
                 self._write_back()
         except KeyboardInterrupt:
             self._ended(InterruptedByUserError("interrupted"))
+        except SystemExit as error:  # SIGTERM or SIGHUP between two recordings
+            self._ended(InterruptedByUserError("stopped by a signal", ending=error.code - 128 if isinstance(error.code, int) else None))
         except OSError as error:
             self._ended(OutputError(f"{error.filename or self.folder}: {error.strerror}", code="cannot-write"))
         except PtttoolError as error:
@@ -282,7 +285,7 @@ class Session:
         done = record(plan, self.source)
         self.note(*(one for one in done.diagnostics if one.severity is not Severity.INFO))
         if done.stopped_by is not None:
-            raise InterruptedByUserError(f"stopped by {done.stopped_by}", signal=done.stopped_by)
+            raise InterruptedByUserError(f"stopped by {done.stopped_by}", ending=signal.Signals[done.stopped_by])
         if done.traced is not None and done.traced.exit != 0:
             ending = done.traced.signal or f"exit status {done.traced.exit}"
             raise WorkloadError(f"{name}: the program that reads failed: {ending}", code="reads-failed")

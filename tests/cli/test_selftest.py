@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -18,11 +19,13 @@ import pytest
 
 import ptttool
 from ptttool.api.selftest import judge_recordings
+from ptttool.capture.device.tracers import running_processes
 from ptttool.cli.main import main
 from ptttool.documents import read_json
 from ptttool.machine.measured import MeasuredMachines
 from ptttool.selftest.run import TRIALS
 from tests.cli.test_trace import STANDIN
+from tests.standin import as_root
 from tests.support import machines
 from tests.support.machines import NEW, OLD, REPOSITORY
 
@@ -37,6 +40,11 @@ class Machine:
     def run(
         self, *arguments: str, wrong: str = "nothing", case: str = "good", command: str = "selftest", **more: str
     ) -> subprocess.CompletedProcess[str]:
+        words, environment = self.started(*arguments, wrong=wrong, case=case, command=command, **more)
+        return subprocess.run(words, capture_output=True, text=True, cwd=self.folder, env=environment, timeout=240)
+
+    def started(self, *arguments: str, wrong: str, case: str, command: str, **more: str) -> tuple[list[str], dict[str, str]]:
+        """The words and the environment that it is started with."""
         environment = {
             **os.environ,
             "PYTHONPATH": str(REPOSITORY),
@@ -48,8 +56,7 @@ class Machine:
             "PTTTOOL_STATE_DIR": str(self.folder / "state"),
             **more,
         }
-        words = [*self.dump, sys.executable, str(STANDIN / "as_root.py"), command, *arguments]
-        return subprocess.run(words, capture_output=True, text=True, cwd=self.folder, env=environment, timeout=240)
+        return [*self.dump, sys.executable, str(STANDIN / "as_root.py"), command, *arguments], environment
 
 
 @contextmanager
@@ -127,6 +134,22 @@ def test_an_archive_that_is_not_written_takes_no_result_along(machine: Machine) 
     done = machine.run("-o", "/dev/full", "--json")
     body = body_of(done)
     assert (done.returncode, body["diagnostics"][-1]["code"], body["archive"]) == (6, "disk-full", None)
+    assert verdicts(body)["A1"] == "confirmed"
+
+
+@pytest.mark.parametrize(("ending", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_the_signal_that_stops_it_is_its_exit_code(machine: Machine, ending: signal.Signals, status: int) -> None:
+    words, environment = machine.started("--json", wrong="nothing", case="good", command="selftest")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=machine.folder, env=environment) as process:
+        assert process.stderr is not None
+        while "2 of 7" not in process.stderr.readline():
+            assert process.poll() is None
+        mine = (one for one in running_processes() if as_root.working_directory(one.pid) == machine.folder)
+        os.kill(next(one.pid for one in mine if one.arguments[1:3] == (str(STANDIN / "as_root.py"), "selftest")), ending)
+        out, _ = process.communicate(timeout=60)
+    body = json.loads(out)
+    assert process.returncode == status
+    assert "interrupted" in [one["code"] for one in body["diagnostics"]]
     assert verdicts(body)["A1"] == "confirmed"
 
 

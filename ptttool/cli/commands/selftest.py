@@ -72,6 +72,7 @@ def selftest(
     Exit code 0: nothing is refuted. 1: something is. Another one: the test could not be finished; what was recorded until then is judged.
     """
     from ptttool.api.selftest import Verdict, judge_recordings, run_selftest
+    from ptttool.cli.terminal.interrupts import tidy_end
     from ptttool.cli.views.selftest import print_selftest
 
     outlive_reader(is_result=json)
@@ -87,10 +88,11 @@ def selftest(
         result = judge_recordings(folder)
         print_diagnostics(result.diagnostics)
     else:
-        result, error = run_selftest(
-            name, load=load, tune=tune, cpu=cpu, archive=output, anonymize=anonymize, force=force,
-            progress=lambda each: note(f"recording {each}"), report=print_diagnostic,
-        )  # fmt: skip
+        with tidy_end():
+            result, error = run_selftest(
+                name, load=load, tune=tune, cpu=cpu, archive=output, anonymize=anonymize, force=force,
+                progress=lambda each: note(f"recording {each}"), report=print_diagnostic,
+            )  # fmt: skip
     if json:
         print_json(result)
     else:
