@@ -22,7 +22,7 @@ REGISTERS = 16
 WINDOW = 3
 MOST = REGISTERS**WINDOW
 """Reads of one run at most: then the pattern would begin anew."""
-SPACED, POWERS = 3, 17
+SPACED, POWERS = 3, 18
 _BEGIN = 2500
 
 
@@ -48,7 +48,7 @@ def offsets() -> list[int]:
 
 
 def gaps(count: int) -> Iterator[float]:
-    """Yield the seconds to wait after each read: none, then 1 µs to 65 ms three times, then none."""
+    """Yield the seconds to wait after each read: none, then 1 µs to 131 ms three times, then none."""
     spaced = [0.0] * 8 + [1e-6 * 2**power for power in range(POWERS)] * SPACED
     for number in range(count):
         yield spaced[number] if number < len(spaced) else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -95,8 +95,3 @@ def load(path: Path) -> Readings:
     if problem is None and any(offset == 0 and data == "ffffffff" for offset, data, _, _ in form.reads):
         problem = "the function does not answer: its vendor ID reads ffff"
     return Readings(function, offsets, before, after, problem)
-
-
-def form_of(function: str, reads: list[tuple[int, str, int, int]]) -> dict[str, Any]:
-    """Return the JSON of readings, as :mod:`ptttool.selftest.coded_reads` writes it."""
-    return {"bdf": function, "clock": _CLOCK, "columns": list(_COLUMNS), "reads": reads, "problem": None}

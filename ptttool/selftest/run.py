@@ -34,7 +34,7 @@ from ptttool.selftest import readings
 from ptttool.selftest.coded_reads import MOST
 from ptttool.selftest.document import Judged, SelfTest, TestedRecording, Verdict
 from ptttool.selftest.evidence import Evidence, look
-from ptttool.selftest.judges.machine import judge_reach, judge_sysfs, judge_tune, undecided
+from ptttool.selftest.judges.machine import UNDECIDED, judge_reach, judge_sysfs, judge_tune
 from ptttool.selftest.judges.records import (
     commits_early,
     judge_aux,
@@ -380,7 +380,7 @@ def judge(evidence: Sequence[Evidence], subject: Subject | None, session: Sessio
         )),
         judge_cost(results.pairs), judge_commands(results.commands),
         judge_tune(device, written=session is not None and session.written), judge_sysfs(machine, device), judge_reach(machine),
-        *undecided(),
+        *UNDECIDED,
     ]  # fmt: skip
     return sorted(judged, key=lambda one: int(one.name[1:])), clocks
 

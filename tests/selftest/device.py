@@ -22,7 +22,6 @@ from ptttool.machine.model import FilterKind
 from ptttool.pci import PciAddress
 from ptttool.perfdata import writer
 from ptttool.recording.auxtrace import DMA_BUFFER, HISI_PTT
-from ptttool.selftest import readings
 from ptttool.selftest.coded_reads import gaps, offsets
 from tests.support.records import eight, four, packed
 
@@ -168,7 +167,8 @@ def make_reads(count: int, took: tuple[int, int] = (900, 2500)) -> dict[str, Any
         after = now + int(rng.integers(*took))
         reads.append((offset, "00000000", now, after))
         now = after + 60 + int(gap * 1e9)
-    return readings.form_of(str(FUNCTION), reads)
+    columns = ["offset", "data", "before_ns", "after_ns"]
+    return {"bdf": str(FUNCTION), "clock": "CLOCK_MONOTONIC", "columns": columns, "reads": reads, "problem": None}
 
 
 def explained(event: str) -> Explanation:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Final
 
 from ptttool.machine.model import Machine, PttDevice
@@ -16,14 +15,17 @@ CONFIRMED, REFUTED, NOT_TESTED = Verdict
 _TUNE_FILES: Final = frozenset({"qos_tx_cpl", "qos_tx_np", "qos_tx_p", "rx_alloc_buf_level", "tx_alloc_buf_level"})
 _NAMED: Final = 8
 
-RACE = Judged(
-    "A10", "filter race", "no open of another event changes a filter that is in force", NOT_TESTED,
-    "it takes somebody else who opens the device at the wrong moment: that is not provoked",
+UNDECIDED: Final = (
+    Judged(
+        "A10", "filter race", "no open of another event changes a filter that is in force", NOT_TESTED,
+        "it takes somebody else who opens the device at the wrong moment: that is not provoked",
+    ),
+    Judged(
+        "A15", "place of the tap", "completions are recorded before they wait for the link", NOT_TESTED,
+        "it takes many reads of a device at once, which a read-only load does not bring",
+    ),
 )  # fmt: skip
-TAP = Judged(
-    "A15", "place of the tap", "completions are recorded before they wait for the link", NOT_TESTED,
-    "it takes many reads of a device at once, which a read-only load does not bring",
-)  # fmt: skip
+"""Assumptions that nothing here decides."""
 
 
 def judge_tune(device: PttDevice | None, *, written: bool) -> Judged:
@@ -74,9 +76,3 @@ def judge_reach(machine: Machine | None) -> Judged:
     names = ", ".join(f"{one.address} {one.name} ({one.reason})" for one in out[:_NAMED])
     more = f" and {len(out) - _NAMED:,} more" if len(out) > _NAMED else ""
     return Judged(*texts, CONFIRMED, f"all but {len(out):,}: {names}{more}", details=details)
-
-
-def undecided() -> Iterator[Judged]:
-    """Yield the assumptions that nothing here decides."""
-    yield RACE
-    yield TAP

@@ -73,7 +73,7 @@ class Clocks:
             self.tick = whole
             self.measured["8dw"] = _clock(fits[0], 32, whole)
             name, indexes = ranges[fits[0]][1], ranges[fits[0]][2]
-            said = f"{_said(whole)} ({counted(whole.anchors, 'read')})"
+            said = f"{_said(whole)} ({counted(whole.anchors, 'coded read')})"
             if fits == ["counter"]:
                 return _judged("A1", Verdict.CONFIRMED, f"a counter, {said}; as differences, no tick fits", name, indexes, details)
             message = f"differences to the TLP before, {said}; as a counter, no tick fits"
