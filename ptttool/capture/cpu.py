@@ -20,6 +20,8 @@ from ptttool.pci import PciAddress
 # Interrupts that are looked at: a function has 2048 at most, a switch behind a port can have many functions.
 MAX_INTERRUPTS: Final = 4096
 _IRQS = "/proc/irq"
+# An interrupt ends up on a CPU or a few; a longer list says nothing, and is not read for thousands of interrupts.
+_LONGEST_LIST = 1024
 
 
 class Occupied(Struct, frozen=True):
@@ -83,8 +85,9 @@ def _interrupts(source: Source, functions: Iterable[PciAddress]) -> Counter[int]
 def _handled_on(source: Source, number: str) -> tuple[int, ...]:
     """Return the CPUs that handle an interrupt: those where it ends up, or those that it may go to."""
     for name in ("effective_affinity_list", "smp_affinity_list"):
+        text = or_none(source.read, f"{_IRQS}/{number}/{name}") or ""
         try:
-            cpus = parse_cpu_list(or_none(source.read, f"{_IRQS}/{number}/{name}") or "")
+            cpus = parse_cpu_list(text) if len(text) <= _LONGEST_LIST else ()
         except ValueError:
             continue
         if cpus:

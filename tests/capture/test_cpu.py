@@ -124,6 +124,12 @@ def test_looking_at_interrupts_is_bounded() -> None:
     assert occupied.interrupts == {1: MAX_INTERRUPTS}
 
 
+def test_a_list_that_no_interrupt_has_is_not_read() -> None:
+    machine = read({str(DRIVE): {1: "msix", 2: "msix"}}, {1: ",".join(["1"] * 2000), 2: "3"})
+    occupied = occupied_on(machine, machine.devices[0], [PORT], None)
+    assert occupied.interrupts == {3: 1}
+
+
 def test_not_where_the_workload_is_bound_to() -> None:
     device = replace(DEVICE, cpus=(0, 1, 2, 3))
     cpu, why = choose_cpu(device, None, range(8), Occupied({3: 1}, frozenset({1, 2})))
