@@ -36,6 +36,8 @@ _COLUMNS: Final = (
 )  # fmt: skip
 # Reads of others in a row that are passed over, as lspci -xxxx makes them, and how often something may come between.
 _MOST_STRANGERS, _MOST_BREAKS = 1100, 1000
+# Reads in a row by which a place is found again, and by which it is certain that reads are those that were made.
+_PLACE, _FEWEST_IN_A_ROW = 5, 8
 # Waits between completions by which they are told apart, at least.
 _FEWEST_WAITS = 4
 # Bytes of a record of 8DW, and of trace that is looked at in one piece.
@@ -277,7 +279,7 @@ def align(recorded: Sequence[int], made: Sequence[int]) -> tuple[Numbers, Number
     """
     windows: dict[tuple[int, ...], list[int]] = {}
     for number in range(len(made)):
-        windows.setdefault(tuple(made[number : number + WINDOW]), []).append(number)
+        windows.setdefault(tuple(made[number : number + _PLACE]), []).append(number)
     pairs: list[tuple[int, int]] = []
     row = read = breaks = 0
     while row < len(recorded) and read < len(made):
@@ -297,6 +299,10 @@ def align(recorded: Sequence[int], made: Sequence[int]) -> tuple[Numbers, Number
             break
         row, read = nearest
     table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    runs = np.split(table, np.flatnonzero((np.diff(table, axis=0) != 1).any(axis=1)) + 1)
+    # Some windows of other reads are the same by chance; so many in a row are not.
+    if max(map(len, runs)) < min(_FEWEST_IN_A_ROW, len(made)):
+        table = table[:0]
     return table[:, 0], table[:, 1]
 
 
@@ -305,7 +311,7 @@ def _nearest(recorded: Sequence[int], row: int, read: int, windows: Mapping[tupl
     for later in range(row, min(row + _MOST_STRANGERS, len(recorded))):
         if best is not None and later - row >= best[0]:
             break
-        places = windows.get(tuple(recorded[later : later + WINDOW]), [])
+        places = windows.get(tuple(recorded[later : later + _PLACE]), [])
         at = bisect_left(places, read)
         if at < len(places) and (best is None or later - row + places[at] - read < best[0]):
             best = later - row + places[at] - read, later, places[at]

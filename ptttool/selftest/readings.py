@@ -91,6 +91,8 @@ def load(path: Path) -> Readings:
     offsets, before, after = table.T
     if (after < before).any() or (before[1:] < after[:-1]).any():
         raise InputError(name, "the times of the reads run backwards", code="readings-damaged")
+    if len(before) > 1 and after[-1] == before[0]:
+        raise InputError(name, "the clock of the reads stands still", code="readings-damaged")
     problem = form.problem
     if problem is None and any(offset == 0 and data == "ffffffff" for offset, data, _, _ in form.reads):
         problem = "the function does not answer: its vendor ID reads ffff"

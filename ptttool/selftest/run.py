@@ -343,6 +343,8 @@ def recordings_in(folder: Path) -> list[Path]:
         paths = sorted(path for path in folder.iterdir() if path.name.endswith((DATA, f"{DATA}.xz")) and path.is_file())
     except OSError as error:
         raise InputError(str(folder), error.strerror or "cannot be read", code="no-folder") from None
+    plain = {path.name for path in paths}
+    paths = [path for path in paths if path.suffix != ".xz" or path.stem not in plain]  # a recording and its packed copy are one
     if not paths:
         raise InputError(str(folder), f"there is no recording in it (NAME{DATA})", code="no-recordings")
     if len(paths) > _MOST_FILES:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from ptttool.api.selftest import judge_recordings
+from ptttool.selftest.coded_reads import offsets
 from ptttool.selftest.document import SelfTest, Verdict
-from ptttool.selftest.evidence import MOST_ROWS, Found, _completions
+from ptttool.selftest.evidence import MOST_ROWS, Found, _completions, align
 from ptttool.selftest.readings import Readings
 from tests import ROOT
 from tests.selftest.device import FUNCTION, Device, explained, make_reads
@@ -212,3 +213,23 @@ def test_functions_behind_two_ports(judged: Judge, tmp_path: Path) -> None:
     Device(any_port=True).record(explained(f"hisi_ptt0_0/{TRIALS['4dw-other-port']}/"), reads, tmp_path / "4dw-second.data")
     (tmp_path / "4dw-second.reads.json").write_text(json.dumps(other), encoding="utf-8")
     assert verdicts(judge_recordings(tmp_path))["A9"] is Verdict.CONFIRMED
+
+
+def test_reads_of_others_alone() -> None:
+    # 60,000 reads of others have many windows of the pattern by chance.
+    others = (4 * np.random.default_rng(5).integers(0, 16, 60_000)).tolist()
+    recorded, _ = align(others, offsets())
+    assert len(recorded) == 0
+    recorded, made = align([*others[:500], *offsets()[:50], *others[500:900], *offsets()[50:300]], offsets())
+    assert made.tolist() == list(range(300))
+    assert recorded.tolist() == [*range(500, 550), *range(950, 1200)]
+
+
+def test_a_clock_that_stands_still(tmp_path: Path) -> None:
+    reads = make_reads(10)
+    reads["reads"] = [(offset, data, 5, 5) for offset, data, _, _ in reads["reads"]]
+    Device().record(explained(f"hisi_ptt0_0/{TRIALS['8dw-out-np']}/"), reads, tmp_path / "8dw-out-np.data")
+    (tmp_path / "8dw-out-np.reads.json").write_text(json.dumps(reads), encoding="utf-8")
+    result = judge_recordings(tmp_path)
+    assert [one.code for one in result.diagnostics] == ["readings-damaged"]
+    assert verdicts(result)["A1"] is Verdict.NOT_TESTED

@@ -82,7 +82,8 @@ def selftest(
         raise UsageError("--anonymize is about the archive: give -o FILE", code="no-archive")
     error = None
     if folder is not None:
-        given = [word for word, is_given in (("NAME", name), ("--tune", tune), ("-o", output), ("--cpu", cpu is not None)) if is_given]
+        others = (("NAME", name), ("--tune", tune), ("-o", output), ("--cpu", cpu is not None), ("--force", force))
+        given = [word for word, is_given in others if is_given]
         if given or load != LOADS[0]:
             raise UsageError(f"--from records nothing: it excludes {', '.join(given) or '--load'}", code="from-excludes")
         result = judge_recordings(folder)
