@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,6 +14,7 @@ from ptttool.documents import dumps
 from ptttool.errors import PtttoolError
 from ptttool.files.atomic import output_file
 from ptttool.files.failures import output_failure
+from ptttool.files.ownership import scratch_folder
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, require_machine
 from ptttool.machine.resolve import resolve_device, resolve_root_port
@@ -86,16 +86,16 @@ def run_selftest(
     machine = require_machine(source, tune=True)
     subject = subject_of(source, machine, *_named(machine, name))
     result: SelfTest | None = None
-    with tempfile.TemporaryDirectory(prefix="ptttool-selftest-") as folder:
-        session = Session(source, subject, Path(folder), load, cpu, progress or (lambda _: None), report)
+    with scratch_folder() as folder:
+        session = Session(source, subject, folder, load, cpu, progress or (lambda _: None), report)
         try:
             # Opened before anything is recorded: a name that cannot be written is told at once.
             with nullcontext() if archive is None else output_file(archive, force=force, mode=0o600) as file:
                 session.record(tune=tune)
-                recorded = any(path.suffix == ".data" for path in Path(folder).iterdir())
+                recorded = any(path.suffix == ".data" for path in folder.iterdir())
                 if session.error is not None and not recorded:
                     raise session.error
-                evidence = looked_at(Path(folder), with_details(source, machine), session.note) if recorded else []
+                evidence = looked_at(folder, with_details(source, machine), session.note) if recorded else []
                 result = result_of(evidence, source.origin, subject, session)
                 result = replace(result, kept=kept(measured_of(result, evidence, source, session.note), session.note))
                 if file is not None:

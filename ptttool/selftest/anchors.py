@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import load, save
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import PtttoolError, UsageError
+from ptttool.files.ownership import scratch_folder
 from ptttool.machine.measured import ClockSource, KeptClock
 from ptttool.machine.model import PciFunction
 from ptttool.machine.sources.contract import Source
@@ -118,8 +118,8 @@ def anchoring(plan: Plan, source: Source) -> Iterator[Anchors]:
     function = next((one for one in behind if not sleeps(source, one.address)), None)
     if function is None:
         raise UsageError("--anchors: no endpoint that is awake is behind the traced root ports", hint="leave it out", code=CODE)
-    with tempfile.TemporaryDirectory(prefix="ptttool-anchors-") as folder:
-        anchors = Anchors(function, Path(folder) / f"anchors{readings.SUFFIX}")
+    with scratch_folder() as folder:
+        anchors = Anchors(function, folder / f"anchors{readings.SUFFIX}")
         try:
             yield anchors
         finally:
