@@ -105,6 +105,9 @@ def ask_all(folder: str, machine: Sequence[str] = ()) -> dict[str, Any]:
             document.pop(name, None)
         if "driver" in document:  # the release of its kernel, and names of the distribution, are not the machine's either
             document["driver"] = document["driver"]["features"]
+        for name in ("warnings", "notes"):  # nor is when a trace ends: that is of the kernel's release, and of its memory
+            if name in document:
+                document[name] = [one for one in document[name] if one["code"] != "late-commit"]
         answers[f"{number} {question}"] = [code, document]
     return answers
 

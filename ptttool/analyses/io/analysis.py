@@ -73,7 +73,9 @@ class Io(TlpAnalysis[IoResult]):
         # Completions in rings of their own are those of network controllers only.
         looked_at = {name: count for name, count in left_out.items() if controllers or name != "completions"}
         notes = [*_notes(drives, controllers)]
-        return IoResult(_all_drives(drives, visible), _all_controllers(controllers, visible), rest, sum(looked_at.values()), notes, time)
+        # That there is nothing of a kind is known only where it is known what each requester is.
+        seen = TracedKinds(*(kind and not rest for kind in visible))
+        return IoResult(_all_drives(drives, seen), _all_controllers(controllers, seen), rest, sum(looked_at.values()), notes, time)
 
 
 def _notes(drives: Sequence[Drive], controllers: Sequence[Controller]) -> Iterator[Diagnostic]:

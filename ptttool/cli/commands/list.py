@@ -85,7 +85,7 @@ def list_devices(
         out.print(
             untraceable_table(machine.untraceable)
             if machine.untraceable
-            else "No endpoint is known that no PTT device traces; without root, integrated ones are not told."
+            else "No untraceable endpoint was found. Integrated ones can be told only from their configuration space, which root reads."
         )
         return
     elif chosen is not None:

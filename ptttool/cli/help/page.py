@@ -91,7 +91,8 @@ def _list(title: str, rows: Sequence[tuple[str, str]], width: int, first: int | 
         if len(name) <= column - 4 and lines:
             lines[0] = f"  {name}".ljust(column) + lines[0][column:]
         else:
-            lines.insert(0, f"  {name}")
+            head, _, value = name.rpartition(" ")
+            lines[:0] = [f"  {head}", f"    {value}"] if head and len(name) + 2 > width else [f"  {name}"]
         shown += lines
     return "\n".join(shown)
 

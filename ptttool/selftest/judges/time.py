@@ -167,7 +167,7 @@ def judge_order(evidence: Sequence[Evidence], clocks: Clocks) -> Judged:
             return _judged("A3", Verdict.REFUTED, message, one.name, tuple(second[wrong][:8].tolist()), details)
     if shown is None:
         return _judged("A3", Verdict.NOT_TESTED, "no recording holds requests and completions of coded reads")
-    by_time = "no read is quicker than the field turns round: their times do not tell"
+    by_time = "their times cannot tell: the field turns round within each read"
     if timed:
         by_time = f"{timed:,} by their times, too"
     message = f"{looked:,} completions stand between their request and the next; {by_time}"
