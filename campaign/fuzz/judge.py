@@ -120,7 +120,9 @@ class Judge:
             except Exception as error:
                 return unexpected(error)
         text = out() + err()
-        wrong = {ExitCode.INTERNAL, ExitCode.INTERRUPTED} | (set() if arguments[0] in ("tune", "selftest") else {ExitCode.DIFFERENT})
+        wrong = {ExitCode.INTERNAL, ExitCode.INTERRUPTED} | (
+            set() if arguments[:2] == ["tune", "diff"] or arguments[0] == "selftest" else {ExitCode.DIFFERENT}
+        )
         if code not in set(ExitCode) - wrong:
             return f"exit code {code} of {arguments[0]}\n{text[-2000:]}"
         if "Traceback" in text:

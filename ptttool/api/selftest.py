@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import dumps
-from ptttool.errors import PtttoolError
+from ptttool.errors import InputError, PtttoolError
 from ptttool.files.atomic import output_file
 from ptttool.files.failures import output_failure
 from ptttool.files.ownership import scratch_folder
@@ -127,7 +127,7 @@ def judge_recordings(folder: str | Path) -> SelfTest:
     Raises
     ------
     InputError
-        The folder cannot be read, or has no recording.
+        The folder cannot be read, has no recording, or no readings beside one.
 
     Examples
     --------
@@ -139,6 +139,9 @@ def judge_recordings(folder: str | Path) -> SelfTest:
     """
     found: list[Diagnostic] = []
     evidence = looked_at(Path(folder), None, found.append)
+    if not found and not any(one.readings is not None for one in evidence):
+        message = "no recording has readings beside it (NAME.reads.json): nothing can be tested"
+        raise InputError(str(folder), message, hint="'ptttool selftest -o FILE' makes both", code="no-readings")
     for one in evidence:
         if one.readings is not None and one.readings.problem is not None:
             message = f"{one.name}: coded reads ended after {one.made:,}: {one.readings.problem}"

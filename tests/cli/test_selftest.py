@@ -276,6 +276,12 @@ def test_readings_that_are_no_file(tmp_path: Path, capsys: pytest.CaptureFixture
     assert [one["code"] for one in json.loads(capsys.readouterr().out)["diagnostics"]] == ["readings-unreadable"]
 
 
+def test_recordings_without_readings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(REPOSITORY / "fixtures" / "anchors" / "anchors-8dw-dir3.data", tmp_path)
+    assert main(["selftest", "--from", str(tmp_path), "--json"]) == 6
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "no-readings"
+
+
 def test_times_that_run_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     anchors = REPOSITORY / "fixtures" / "anchors"
     shutil.copy(anchors / "anchors-8dw-dir1.data", tmp_path)
