@@ -15,7 +15,11 @@ def print_plan(plan: CapturePlan) -> None:
     print_facts(_facts(plan))
     print_line("")
     _print_volumes(plan)
-    print_facts(_notes(plan))
+    for label, text in _notes(plan):
+        if label:
+            print_labelled(label, text)
+        else:  # a command is never wrapped, so that it can be pasted
+            print_line(clean(text))
     print_line("")
     print_line(clean(plan.command_line))
 
