@@ -200,7 +200,8 @@ class Bandwidth(Shown, Struct, frozen=True):
         if self.link is not None and per_second:
             columns.append(Column("Of the link", Unit.PERCENT))
         rows = [self._row(each, len(columns)) for each in self.flows if each.tlps]
-        return Table("Traffic over the link", columns, rows, self._row(self.total, len(columns)) if len(rows) > 1 else None)
+        title = "Traffic over the link" + ("; rates are at most these" if self.time.elapsed_ticks and self.time.hides_time else "")
+        return Table(title, columns, rows, self._row(self.total, len(columns)) if len(rows) > 1 else None)
 
     def _row(self, flow: Flow, width: int) -> list[str | int | float | None]:
         row: list[str | int | float | None] = [
@@ -224,7 +225,8 @@ class Bandwidth(Shown, Struct, frozen=True):
         series = [Series(name, [value * scale for value in values]) for name, values in self.line.wire_bytes.items() if any(values)]
         limits = {} if self.link is None or unit != "MB/s" else {"link": self.link.bytes_per_second / 1e6}
         times = [begin * factor for begin in self.line.begins]
-        return Timeline("Bytes on the link over time", times, time_unit, series, unit, self.line.indexes, limits)
+        title = "Bytes on the link over " + ("what is seen of time" if self.time.hides_time else "time")
+        return Timeline(title, times, time_unit, series, unit, self.line.indexes, limits)
 
     def _bursts(self) -> Iterator[tuple[str, str]]:
         unit = self.time.unit.value
@@ -239,11 +241,13 @@ class Bandwidth(Shown, Struct, frozen=True):
             yield "A tick is", f"{floor.tick_ns:.3g} ns or more: {floor}"
         if self.idle is not None:
             idle, scaled = self.idle, self.time.scaled
+            of_what = "what is seen of the time" if self.time.hides_time else "the time"
             yield (
                 "Idle",
-                f"{100 * idle.share:.1f} % of the time in {idle.gaps:,} gaps of {scaled(idle.from_ticks):,.0f} {unit} or more",
+                f"{100 * idle.share:.1f} % of {of_what} in {idle.gaps:,} gaps of {scaled(idle.from_ticks):,.0f} {unit} or more",
             )
-            yield "Longest gap", f"{scaled(idle.longest):,.0f} {unit}, before index {idle.index}"
+            least = "at least " if self.time.hides_time else ""
+            yield "Longest gap", f"{least}{scaled(idle.longest):,.0f} {unit}, before index {idle.index}"
 
 
 def _mega(value: float | None) -> float | None:

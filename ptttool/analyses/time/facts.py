@@ -92,6 +92,11 @@ class TimeFacts(Struct, frozen=True):
         """Whether more time may have passed than ``elapsed_ticks``: gaps of unknown length, or 11 bits that hide a part of long ones."""
         return bool(self.breaks) or self.bits < 32
 
+    @property
+    def hides_time(self) -> bool:
+        """Whether more time passed than is seen, for all that is known: rates are then at most what they seem."""
+        return bool(self.breaks) or any(note.code == "time-11-bits" and note.severity is Severity.WARNING for note in self.notes)
+
     def scaled(self, ticks: float) -> float:
         """Return ticks in :attr:`unit`."""
         return ticks if self.tick_ns is None else ticks * self.tick_ns
