@@ -130,6 +130,7 @@ def test_an_archive_that_cannot_be_written_is_told_before_it_records(machine: Ma
     assert (machine.folder / "there.tar.gz").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.slow
 def test_an_archive_that_is_not_written_takes_no_result_along(machine: Machine) -> None:
     done = machine.run("-o", "/dev/full", "--json")
     body = body_of(done)
@@ -153,6 +154,7 @@ def test_the_signal_that_stops_it_is_its_exit_code(machine: Machine, ending: sig
     assert verdicts(body)["A1"] == "confirmed"
 
 
+@pytest.mark.slow
 def test_what_is_refuted_ends_with_1(machine: Machine) -> None:
     done = machine.run("nvme0", wrong="order")
     assert done.returncode == 1
@@ -195,6 +197,7 @@ def test_wrong_usage(
     assert json.loads(capsys.readouterr().out)["error"]["code"] == code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "case", "status", "code"),
     [([], "disk-full", 6, "disk-full"), ([], "killed", 5, "perf-killed"), (["--load", "read"], "good", 4, "disk-unreadable")],
@@ -292,6 +295,7 @@ def test_times_that_run_backwards(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert [one["code"] for one in json.loads(capsys.readouterr().out)["diagnostics"]] == ["readings-damaged"]
 
 
+@pytest.mark.slow
 def test_where_only_the_driver_knows_the_device(tmp_path: Path) -> None:
     (tmp_path / "dump").mkdir()
     machine = Machine(tmp_path, machines.umockdev(OLD, tmp_path / "dump"))
