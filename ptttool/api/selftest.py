@@ -17,7 +17,8 @@ from ptttool.files.failures import output_failure
 from ptttool.files.ownership import scratch_folder
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, require_machine
-from ptttool.machine.resolve import resolve_device, resolve_root_port
+from ptttool.machine.model import REQUESTER
+from ptttool.machine.resolve import find_function, resolve_device, resolve_root_port
 from ptttool.selftest.archive import files_of
 from ptttool.selftest.document import Judged, SelfTest, Verdict
 from ptttool.selftest.run import Session, kept, looked_at, measured_of, require_live, result_of, subject_of
@@ -158,8 +159,8 @@ def _named(machine: Machine, name: str | None) -> tuple[PttDevice | None, PciAdd
         port = resolve_root_port(machine, name).address
     except PtttoolError:  # the name of the device itself
         return device, None, None
-    named = [one.address for one in machine.functions.values() if name in (str(one.address), one.address.short, *one.kernel_names)]
-    return device, port, next((one for one in named if one != port), None)
+    function = find_function(machine, name, prefer=REQUESTER)
+    return device, port, None if function == port else function
 
 
 def _write(file: IO[bytes], source: Source, result: SelfTest, evidence: Sequence[Evidence], *, anonymize: bool) -> None:

@@ -155,7 +155,7 @@ def _idlest(device: PttDevice, able: Sequence[int], occupied: Occupied) -> tuple
     if len(able) == 1:
         why = ["no other CPU can"]
     elif interrupts is None:
-        why = ["any but CPU 0, since it is not known which CPUs handle the interrupts of what is traced"]
+        why = ["it is not known which CPUs handle the interrupts of what is traced, and CPU 0 comes last"]
     elif own:
         why = [f"all its CPUs{' but those of the workload' if workload else ''} handle interrupts of what it traces, this one {own}"]
     else:

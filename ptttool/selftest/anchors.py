@@ -24,11 +24,10 @@ from ptttool.machine.topology import endpoints_behind
 from ptttool.selftest import readings
 from ptttool.selftest.evidence import look
 from ptttool.selftest.run import CODED_READS, sleeps
-from ptttool.selftest.tick import TickRange, tick_range
+from ptttool.selftest.tick import TickRange, model_of, tick_range
 
 EVERY: Final = 0.1
 """Seconds between two reads."""
-_LARGEST_ERROR: Final = 0.01
 # Fewer reads may fit some tick by chance: 11 bits turn round unseen.
 _FEWEST: Final = 8
 _PATIENCE: Final = 5.0
@@ -74,12 +73,11 @@ class Anchors:
         fitting: list[tuple[str, TickRange]] = []
         for found in (evidence.requests, evidence.completions):
             before, after = made.before[found.reads], made.after[found.reads]
-            ranges = {model: tick_range(x, before, after) for model, x in (("counter", found.counted), ("delta", found.added))}
-            possible = [
-                (model, one) for model, one in ranges.items() if one is not None and one.is_possible and one.error <= _LARGEST_ERROR
-            ]
-            if len(found) >= _FEWEST and len(possible) == 1 and possible[0][1].error <= _LARGEST_ERROR:
-                fitting += possible
+            ranges = {model: tick_range(passed, before, after) for model, passed in found.passed.items()}
+            model = model_of(ranges)
+            best = None if model is None else ranges[model]
+            if len(found) >= _FEWEST and model is not None and best is not None:
+                fitting.append((model, best))
         if not fitting:
             seen = max(len(evidence.requests), len(evidence.completions))
             why = "" if made.problem is None else f"; {made.problem}"

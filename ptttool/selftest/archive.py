@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ptttool.capture.event.terms import Format
 from ptttool.perfdata import layout
+from ptttool.perfdata.header import parse_header
 from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.selftest.evidence import Evidence
 from ptttool.selftest.readings import SUFFIX
@@ -64,18 +65,17 @@ def _anonymize(evidence: Sequence[Evidence], contents: Mapping[str, bytearray]) 
         region = np.searchsorted(pages[begins], addresses >> _PAGE, side="right") - 1
         _replace(one, words, rows, bases[region] + addresses - (pages[begins][region] << _PAGE))
     for one in evidence:
-        _hide_host(contents[one.name])
+        _hide_host(str(one.path), contents[one.name])
 
 
-def _hide_host(content: bytearray) -> None:
-    """Overwrite the host's name in the header's section of that name. Sections stand behind the data, in the order of their bits."""
-    if len(content) < layout.FILE_HEADER_SIZE:
-        return
-    header = layout.FILE_HEADER.unpack_from(content)
-    bits = layout.FEATURE_BITS.unpack_from(content, layout.FILE_HEADER.size)[0]
+def _hide_host(path: str, content: bytearray) -> None:
+    """Overwrite the host's name in the header's section of that name. Sections stand behind the data, in the order of their numbers."""
+    header = parse_header(path, bytes(content[: layout.FILE_HEADER_SIZE]))
     number = next(number for number, name in layout.FEATURES.items() if name == "hostname")
-    at = header[5] + header[6] + layout.SECTION.size * (bits & (1 << number) - 1).bit_count()
-    if not bits >> number & 1 or at + layout.SECTION.size > len(content):
+    if header is None or number not in header.features:
+        return
+    at = header.data_end + layout.SECTION.size * header.features.index(number)
+    if at + layout.SECTION.size > len(content):
         return
     begin, size = layout.SECTION.unpack_from(content, at)
     name = slice(begin + layout.U32.size, min(begin + size, len(content)))

@@ -17,6 +17,7 @@ from ptttool.capture.event.decode import Explanation
 from ptttool.capture.event.explain import explain
 from ptttool.capture.event.terms import Format
 from ptttool.errors import InputError
+from ptttool.machine.measured import BITS
 from ptttool.machine.model import Machine
 from ptttool.perfdata.model import AuxEvent
 from ptttool.pipeline.analyzing.ask import Ask, ask_of, run
@@ -73,6 +74,11 @@ class Found(Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.reads)
 
+    @property
+    def passed(self) -> Mapping[str, Numbers]:
+        """The ticks that have passed, by model of time."""
+        return {"counter": self.counted, "delta": self.added}
+
     def take(self, rows: npt.NDArray[Any], reads: Numbers) -> Found:
         """Return some of the rows, which belong to these reads."""
         columns = {name: values[rows] for name, values in self.columns.items()}
@@ -127,7 +133,7 @@ class Evidence(Struct, frozen=True):
     @property
     def bits(self) -> int:
         """Bits of its Time field."""
-        return 32 if self.event.format is Format.DW8 else 11
+        return _bits(self.event)
 
     @property
     def direction(self) -> int:
@@ -153,7 +159,7 @@ def look(name: str, path: Path, readings: Readings | None, machine: Machine | No
         if not recording.is_ptt or attribute is None:
             raise InputError(str(path), "the recording has no event of a PTT device", code="no-ptt-event")
         event = explain(attribute.config, pmu=recording.device, machine=machine)
-        sums = _Sums(32 if event.format is Format.DW8 else 11, None if readings is None else readings.function.routing_id)
+        sums = _Sums(_bits(event), None if readings is None else readings.function.routing_id)
         for batch in recording.walk(ALONE).batches(Query(_COLUMNS)):
             sums.add(batch)
         if recording.damage:
@@ -172,6 +178,10 @@ def look(name: str, path: Path, readings: Readings | None, machine: Machine | No
         name, path, event, readings, sums.tlps, sums.classes, requests, _completions(rows, readings, requests, sums.kinds), strangers, aux,
         (sums.own[0], sums.own[1]), reserved, counted,
     )  # fmt: skip
+
+
+def _bits(event: Explanation) -> int:
+    return BITS[Format.DW8 if event.format is Format.DW8 else Format.DW4]
 
 
 def _reserved(recording: OpenRecording) -> tuple[int, int, int]:

@@ -8,6 +8,8 @@ them contradicts a reading. Where the bounds exclude each other, time does not p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
@@ -15,6 +17,8 @@ from msgspec import Struct
 Ticks = npt.NDArray[np.int64]
 # Reads that are compared with all others at a time.
 _ROWS = 256
+# A tick that is less certain than that is no clock's.
+_LARGEST_ERROR = 0.01
 # Ticks that are tried for each turn by which the ends of a range differ, and at most.
 _TRIALS, _MOST_TRIALS = 8, 4096
 
@@ -90,6 +94,18 @@ def tick_range(x: Ticks, before: Ticks, after: Ticks) -> TickRange | None:
             if values is highs and value < high:
                 high, high_rows = value, pair
     return None if low_rows == (0, 0) or high_rows == (0, 0) else TickRange(low, high, len(x), low_rows, high_rows)
+
+
+def model_of(ranges: Mapping[str, TickRange | None]) -> str | None:
+    """Return the model of time that alone fits all readings, and bounds the tick well enough for a clock; None without one.
+
+    Parameters
+    ----------
+    ranges : Mapping of str to TickRange or None
+        By model, ``counter`` and ``delta``: what :func:`tick_range` says of the ticks that pass by it.
+    """
+    possible = {model: one for model, one in ranges.items() if one is not None and one.is_possible}
+    return next((model for model, one in possible.items() if len(possible) == 1 and one.error <= _LARGEST_ERROR), None)
 
 
 def wrapped_range(fields: Ticks, bits: int, before: Ticks, after: Ticks, tick: TickRange) -> tuple[TickRange | None, int]:

@@ -125,6 +125,13 @@ class Live(Files):
         mine = (p for p in running_processes() if as_root.working_directory(p.pid) == self.folder)
         return [p.pid for p in mine if p.arguments[2:3] == (word,) and Path(p.arguments[1]).parent == STANDIN]
 
+    def wait_for(self, path: Path) -> None:
+        """Return as soon as there is such a file."""
+        deadline = time.monotonic() + 120
+        while not path.exists():
+            assert time.monotonic() < deadline, path
+            time.sleep(0.05)
+
     def ptttool(self) -> int:
         """The process id of ptttool, once perf has begun to write."""
         deadline = time.monotonic() + 120
@@ -385,12 +392,13 @@ def test_signal_to_ptttool_alone(live: Live, number: signal.Signals) -> None:
 
 
 def test_interrupt_while_a_command_runs(live: Live) -> None:
-    process = live.start(*EIGHT_DW, "--json", "--", "sleep", "30")
+    process = live.start(*EIGHT_DW, "--json", "--", "sh", "-c", "echo > begun; exec sleep 30")
+    # perf writes before the command begins: an interrupt in between would leave it out.
+    live.wait_for(live.folder / "begun")
     os.kill(live.ptttool(), signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    # perf ends its command with SIGTERM, and itself as the command ended.
-    assert json.loads(out)["traced"] == {"command": ["sleep"], "exit": None, "signal": "SIGTERM", "stopped": True, "arguments": 1}
+    assert json.loads(out)["traced"] == {"command": ["sh"], "exit": None, "signal": "SIGTERM", "stopped": True, "arguments": 2}
     assert is_complete(live.output)
 
 

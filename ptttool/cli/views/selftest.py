@@ -24,7 +24,7 @@ def print_selftest(result: SelfTest) -> None:
         _print(one, width)
     print_line("")
     for name, clock in result.clocks.items():
-        error = f"±{1e6 * (clock.high_ns - clock.low_ns) / 2 / clock.tick_ns:.3g} ppm"
+        error = f"±{1e6 * clock.error:.3g} ppm"
         kind = "a counter" if clock.model == "counter" else "differences"
         readings = counted(clock.anchors, "coded read")
         print_wrapped(f"{name.upper()}: {kind} of {clock.bits} bits, {clock.tick_ns:.6g} ns a tick {error} ({readings})")

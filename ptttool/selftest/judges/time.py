@@ -7,18 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from ptttool.machine.measured import MeasuredClock
+from ptttool.machine.measured import MODELS, MeasuredClock
 from ptttool.selftest.document import Judged, Verdict
 from ptttool.selftest.evidence import Evidence, Found
-from ptttool.selftest.tick import TickRange, coherence, tick_range, wrapped_range
+from ptttool.selftest.tick import TickRange, coherence, model_of, tick_range, wrapped_range
 from ptttool.wording import counted
 
 # Phases as coherent as seen are chance in one of a million recordings, at most.
 _CHANCE: Final = 1e-6
 # Neighbours whose number of turns is known, at least, so that a wrong tick would have shown.
 _FEWEST_KNOWN: Final = 16
-# A clock that is less certain than that is no clock.
-_LARGEST_ERROR: Final = 0.01
 
 _COUNTER = "Time is a counter of 32 bits in 8DW"
 _WRAPS = "the 11 bits of 4DW are the low bits of the same counter"
@@ -64,25 +62,26 @@ class Clocks:
         looked = [(one, found, *windows(one, found)) for one in evidence for found in parts(one)]
         if not looked:
             return _judged("A1", Verdict.NOT_TESTED, "no recording in 8DW holds coded reads")
-        ranges = {}
-        for model, x in (("counter", "counted"), ("delta", "added")):
-            ranges[model] = _common([(one, found, tick_range(getattr(found, x), low, high)) for one, found, low, high in looked])
-        fits = [model for model, (whole, _, _) in ranges.items() if whole is not None and whole.is_possible]
-        details = {model: _numbers(whole) for model, (whole, _, _) in ranges.items()}
-        if len(fits) == 1 and (whole := ranges[fits[0]][0]) is not None and whole.error <= _LARGEST_ERROR:
+        common = {}
+        for model in MODELS:
+            bounded = [(one, found, tick_range(found.passed[model], before, after)) for one, found, before, after in looked]
+            common[model] = _common(bounded)
+        ranges = {model: whole for model, (whole, _, _) in common.items()}
+        details = {model: _numbers(whole) for model, whole in ranges.items()}
+        fitting = model_of(ranges)
+        if fitting is not None and (whole := ranges[fitting]) is not None:
             self.tick = whole
-            self.measured["8dw"] = _clock(fits[0], 32, whole)
-            name, indexes = ranges[fits[0]][1], ranges[fits[0]][2]
+            self.measured["8dw"] = _clock(fitting, 32, whole)
+            _, name, indexes = common[fitting]
             said = f"{_said(whole)} ({counted(whole.anchors, 'coded read')})"
-            if fits == ["counter"]:
+            if fitting == "counter":
                 return _judged("A1", Verdict.CONFIRMED, f"a counter, {said}; as differences, no tick fits", name, indexes, details)
             message = f"differences to the TLP before, {said}; as a counter, no tick fits"
-            return _judged("A1", Verdict.REFUTED, message, ranges["counter"][1], ranges["counter"][2], details)
-        if fits:
+            return _judged("A1", Verdict.REFUTED, message, *common["counter"][1:], details)
+        if any(whole is not None and whole.is_possible for whole in ranges.values()):
             return _judged("A1", Verdict.NOT_TESTED, "too few reads: they do not tell a counter from differences", details=details)
-        _, name, indexes = ranges["counter"]
         message = "neither a counter nor differences: two reads bound the tick so that none fits"
-        return _judged("A1", Verdict.REFUTED, message, name, indexes, details)
+        return _judged("A1", Verdict.REFUTED, message, *common["counter"][1:], details)
 
     def _judge_wraps(self, evidence: Sequence[Evidence]) -> Judged:
         tick = self.tick
