@@ -80,7 +80,7 @@ cdef class Matcher:
 
 @cython.locals(
     count=Py_ssize_t, sums="int[::1]", used=Py_ssize_t, before=Py_ssize_t, level=Py_ssize_t, block="long long", at=Py_ssize_t, what=int,
-    place="long long", number=Py_ssize_t, is_last=bint,
+    place="long long", number=Py_ssize_t, is_last=bint, rises=int,
 )
 cpdef Py_ssize_t sum_levels(
     const long long[::1] events, const long long[::1] times, long long end, int series_shift, long long[:, ::1] entries,

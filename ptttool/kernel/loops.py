@@ -47,7 +47,7 @@ _COMPLETE, _ERROR, _SHORT, _INSIDE, _END = ENDINGS
 _IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST = ROLES
 _WORD = (1 << 64) - 1
 # Columns of sums of levels.
-_SUMS = 4
+_SUMS = 5
 # A read asks for at most so many bytes.
 _MOST_BYTES = 4096
 
@@ -330,9 +330,9 @@ def sum_levels(events: Any, times: Any, end: int, series_shift: int, entries: An
         Ticks at each.
     end : int
         Ticks at the end of all series.
-    entries : int64, shape (n, 4)
-        The sums: where the block begins, the level, how long it lasts, and where it is first; places are series and row in one number.
-        Those of a block follow each other.
+    entries : int64, shape (n, 5)
+        The sums: where the block begins, the level, how long it lasts, where it is first, and how often it is reached from below; places
+        are series and row in one number. Those of a block follow each other.
 
     Raises
     ------
@@ -344,13 +344,14 @@ def sum_levels(events: Any, times: Any, end: int, series_shift: int, entries: An
         raise IndexError
     # The last sum of each level, counted from 1.
     sums = _places(count + 1)
-    used = before = level = block = 0
+    used = before = level = block = rises = 0
     for at in range(count):
         what, place = events[at] & 3, events[at] >> 2
         if what == 0:
             block, before = place, used
         elif what == 1:
             level += 1
+            rises += 1
         else:
             level -= 1
         if at + 1 < count and events[at + 1] >> 2 == place:
@@ -359,9 +360,11 @@ def sum_levels(events: Any, times: Any, end: int, series_shift: int, entries: An
             raise IndexError
         number = sums[level]
         if number <= before:
-            entries[used, 0], entries[used, 1], entries[used, 2], entries[used, 3] = block, level, 0, place
+            entries[used, 0], entries[used, 1], entries[used, 2], entries[used, 3], entries[used, 4] = block, level, 0, place, 0
             used += 1
             sums[level] = number = used
         is_last = at + 1 == count or events[at + 1] >> series_shift != events[at] >> series_shift
         entries[number - 1, 2] += (end if is_last else times[at + 1]) - times[at]
+        entries[number - 1, 4] += rises
+        rises = 0
     return used

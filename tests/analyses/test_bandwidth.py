@@ -333,7 +333,7 @@ def test_no_floor_is_said(full_rate: Path, tmp_path: Path) -> None:
 
 def test_a_floor_does_not_reach_over_breaks() -> None:
     """Of 60,000 bytes on each side of an unknown time, no interval has both."""
-    link = LinkRate([], ["16.0 GT/s PCIe x4"], 8e9)
+    link = LinkRate([], ["16.0 GT/s PCIe x4"], 8e9, 7e9)
 
     def floor(segments: tuple[int, int, int, int]) -> TickFloor | None:
         line = Line(3 * CELLS)

@@ -18,6 +18,7 @@ import ptttool
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.outstanding.analysis import OutstandingAnalysis
 from ptttool.analyses.outstanding.document import Load, Outstanding
+from ptttool.analyses.outstanding.plateau import plateau_of
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Facts, Histogram, Table, Timeline, no_names
 from ptttool.analyses.time.clock import Clock
@@ -27,6 +28,7 @@ from ptttool.api.machine import find_machine
 from ptttool.cli.main import main
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.diagnostics import Severity
+from ptttool.generate import tlps
 from ptttool.generate.recording import GeneratedRecording, Wanted
 from ptttool.machine.model import PcieLimits, PciFunctions
 from ptttool.pci import PciAddress, format_id
@@ -36,7 +38,7 @@ from ptttool.report.advice.every import advice_on
 from ptttool.table.batch import Batch, SourceRows
 from tests.analyses.matching.test_matching import capture_rows
 from tests.analyses.time.test_clock import batch_of
-from tests.reference.outstanding import outstanding
+from tests.reference.outstanding import outstanding, plateau
 from tests.support import captures
 from tests.support.records import eight
 from tests.support.traffic import Traffic, merged, traffic
@@ -53,16 +55,18 @@ def check(found: Outstanding, rows: list[dict[str, Any]], model: TimeModel) -> N
         load = loads[format_id(name) if isinstance(name, int) else str(name)]
         assert (load.requests, load.peak, load.index) == (one["requests"], one["peak"], one["index"])
         assert {each.level: each.ticks for each in load.levels if each.ticks} == one["levels"]
+        assert {each.level: each.requests for each in load.levels if each.requests} == one["sent"]
         if found.time.elapsed_ticks:
             check_numbers(load, one, found.time.elapsed_ticks)
         else:
-            assert (load.mean, load.p50, load.little) == (None, None, None)
+            assert (load.mean, load.p50, load.little, load.at_peak, load.plateau, load.demand) == (None,) * 6
     check_line(found, wanted)
 
 
 def check_numbers(load: Load, one: dict[str, Any], elapsed: int) -> None:
     area = sum(level * ticks for level, ticks in one["levels"].items())
     assert load.mean == pytest.approx(area / elapsed)
+    check_limits(load, one)
     if one["timed"]:
         assert load.response_ticks == pytest.approx(one["ticks"] / one["timed"])
     if one["timed"] == one["requests"]:
@@ -73,6 +77,23 @@ def check_numbers(load: Load, one: dict[str, Any], elapsed: int) -> None:
     assert load.p99 in levels
     below = sum(ticks for level, ticks in one["levels"].items() if level < (load.p90 or 0))
     assert below < 0.9 * elapsed <= below + one["levels"][load.p90]
+
+
+def check_limits(load: Load, one: dict[str, Any]) -> None:
+    """Plateau, share of the busy time at the peak, and what each request brings."""
+    levels = {each.level: each.ticks for each in load.levels}
+    busy = sum(ticks for level, ticks in levels.items() if level)
+    assert load.at_peak == (one["levels"][one["peak"]] / busy if busy else None)
+    found = load.plateau
+    wanted = plateau(levels, one["sent"])
+    assert (None if found is None else (found.level, found.from_level, found.held, found.refills)) == wanted
+    assert found is None or found.share == found.refills / load.requests
+    if one["bytes"] and one["ticks"]:
+        assert load.demand is not None
+        assert load.demand.bytes_per_tick == one["bytes"] / one["ticks"]
+        assert load.demand.wire_bytes == (one["bytes"] + 20 * one["completions"]) / one["timed"]
+    else:
+        assert load.demand is None
 
 
 def check_line(found: Outstanding, wanted: dict[Any, Any]) -> None:
@@ -203,6 +224,60 @@ def test_a_limit_that_is_exceeded_is_doubted(tmp_path: Path) -> None:
     assert {(limit.name, limit.doubted, limit.is_known) for limit in limits} == {("MPS", 128, False), ("MRRS", 128, False)}
     assert {note.code for note in payload.notes if note.severity is Severity.WARNING} == {"above-limit"}
     assert not {"tags", "limit-too-small"} & {advice.code for advice in advice_on(found, {})}
+
+
+def device(reads: int, most: int, together: int) -> Traffic:
+    """A device that reads 512 bytes at a time, `together` of them at once when none is under way, and has at most so many under way.
+
+    Memory takes 200 ticks, and the completions of a read 5 more on the link; 3 ticks after one has ended, the device may send the next.
+    """
+    made, now, free, left, open_ = Traffic(eight_dw=True), 0, 0, 0, 0
+    events: list[tuple[int, int, tlps.Tlp]] = []  # when a completion leaves, its number, and it
+    ready: list[int] = []  # when the device has noticed an end
+    sent = 0
+    while sent < reads or events:
+        if not open_ and not left:
+            left, now = min(together, reads - sent), now + 400
+        if left and open_ + len(ready) < most:
+            made.add(tlps.request(tlps.MRD, 0x0100, sent & 0xFF, 0x1000 * sent, 512), now)
+            free = max(free, now + 200) + 5
+            events += [(free, sent, one) for one in tlps.read_completions(0x80, 0x0100, sent & 0xFF, 0x1000 * sent, 512, 512)]
+            sent, left, open_, now = sent + 1, left - 1, open_ + 1, now + 1
+            continue
+        now = min([each for each, _, _ in events[:1]] + ready)
+        if events and events[0][0] == now:
+            made.add(events.pop(0)[2], now)
+            open_ -= 1
+            ready.append(now + 3)
+        ready = [each for each in ready if each > now]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("most", "together", "level"),
+    [(24, 1024, 24), (24, 64, 24), (128, 1024, 128), (7, 256, 7), (2, 64, 2), (256, 8, None), (256, 32, None)],
+)
+def test_a_plateau_is_a_limit_and_a_batch_is_none(most: int, together: int, level: int | None) -> None:
+    """A device with 24 reads at a time stands at 24; one that sends 8 together, which end together, does not stand at 8."""
+    made = device(1024, most, together)
+    scope = Scope(time_model=TimeModel.COUNTER, time_bits=32)
+    found = merged(OutstandingAnalysis, made.batches((100, 300)), scope).result(CONTEXT)
+    check(found, made.rows(), TimeModel.COUNTER)
+    [load] = found.requesters
+    assert load.demand is not None and load.demand.bytes == 512
+    assert (None if load.plateau is None else load.plateau.level) == level
+    assert [note.details["level"] for note in found.notes if note.code == "plateau"] == ([] if level is None else [level])
+    advised = [advice for advice in advice_on({"outstanding": found}, {}) if advice.code == "plateau"]
+    assert [advice.evidence["level"] for advice in advised] == ([] if level is None else [level])
+
+
+@given(levels=st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 100)), max_size=40))
+def test_plateaus_of_any_levels(levels: list[tuple[int, int]]) -> None:
+    """Ticks and requests of each level, from 0 on."""
+    ticks, sent = dict(enumerate(each for each, _ in levels)), {level: each for level, (_, each) in enumerate(levels) if each and level}
+    found = plateau_of(*(np.array(each, dtype=np.int64) for each in ([*ticks], [*ticks.values()], [sent.get(level, 0) for level in ticks])))
+    wanted = plateau(ticks, sent) if levels else None
+    assert (None if found is None else (found.level, found.from_level, found.held, found.refills)) == wanted
 
 
 def test_what_was_not_seen_whole_is_said(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_levels(either: ModuleType, spans: list[tuple[int, int, int]], borders: 
     """Row by row: how many spans are open, and for how long."""
     events = events_of(spans, borders)
     rows = events >> 2 & 1023
-    entries = np.empty((len(events), 4), dtype=np.int64)
+    entries = np.empty((len(events), 5), dtype=np.int64)
     used = either.sum_levels(events, 3 * rows, 100, SHIFT, entries)
     expected: dict[tuple[int, int], list[int]] = {}
     places = sorted({event >> 2 for event in events.tolist()})
@@ -178,15 +178,17 @@ def test_levels(either: ModuleType, spans: list[tuple[int, int, int]], borders: 
         level = sum(1 for each, one, other in spans if each == series and min(one, other) <= row < max(one, other))
         block = max(event >> 2 for event in events.tolist() if event & 3 == 0 and event >> 2 <= place)
         end = 3 * (behind & 1023) if behind >> SHIFT - 2 == series else 100
-        expected.setdefault((block, level), [0, place])[0] += end - 3 * row
-    assert {(block, level): [ticks, first] for block, level, ticks, first in entries[:used].tolist()} == expected
+        sums = expected.setdefault((block, level), [0, place, 0])
+        sums[0] += end - 3 * row
+        sums[2] += sum(1 for event in events.tolist() if event >> 2 == place and event & 3 == 1)
+    assert {(block, level): sums for block, level, *sums in entries[:used].tolist()} == expected
 
 
 def test_levels_that_cannot_be_are_an_error(either: ModuleType) -> None:
-    times, entries = np.zeros(2, dtype=np.int64), np.empty((2, 4), dtype=np.int64)
+    times, entries = np.zeros(2, dtype=np.int64), np.empty((2, 5), dtype=np.int64)
     with pytest.raises(IndexError):
         either.sum_levels(np.array([0, 6]), times, 0, SHIFT, entries)
     two, three = np.array([0, 5]), np.array([0, 5, 10])
-    for events, sums in ((three, entries), (two, entries[:1]), (two, np.empty((2, 3), dtype=np.int64))):
+    for events, sums in ((three, entries), (two, entries[:1]), (two, np.empty((2, 4), dtype=np.int64))):
         with pytest.raises(IndexError):
             either.sum_levels(events, times, 0, SHIFT, sums)

@@ -25,7 +25,7 @@ from ptttool.planner.runs import Run
 from ptttool.planner.volume import LinkFacts, Volume, aux_size_for, link_facts, volume_of
 from tests.support.machines import MACHINES, NEW, copy_of
 
-GEN4_X16 = LinkFacts(LinkRate(["0000:00:10.0"], ["16.0 GT/s PCIe x16"], 16e9 / 8 * 128 / 130 * 16), 256, 512, True)
+GEN4_X16 = LinkFacts(LinkRate(["0000:00:10.0"], ["16.0 GT/s PCIe x16"], 16e9 / 8 * 128 / 130 * 16, 29e9), 256, 512, True)
 WRITES = Run((TlpType.POSTED,))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
+from ptttool.analyses.link import rate_of_ports
 from ptttool.analyses.matching.analysis import MatchingAnalysis
 from ptttool.analyses.matching.part import Part, part_of
 from ptttool.analyses.matching.traced import untraced_answers
@@ -20,6 +21,7 @@ from ptttool.analyses.sums import SumTable
 from ptttool.analyses.time.line import Line
 from ptttool.analyses.time.ticks import Ticks
 from ptttool.kernel.matching import KEY, REQUEST
+from ptttool.recording.traced_buses import ports_of
 from ptttool.table.batch import Batch
 from ptttool.tlp.columns import DIRECTIONS
 from ptttool.tlp.transactions import TAG_BITS, Ending, Transactions
@@ -54,8 +56,9 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         # Ticks from the first row of the part to the first and the last of those with levels.
         self._begin, self._end = 0, 0
         self._line = Line(len(DIRECTIONS), self.scope.grain)
-        # Requests that were seen whole: how many, of how many the time is known, and the ticks from request to end; by series.
-        self._whole = SumTable(np.add, np.add, np.add)
+        # Requests that were seen whole, by series: how many, of how many the time is known; and of these the ticks from request to end, the
+        # bytes that came, and the completions that brought them.
+        self._whole = SumTable(*(np.add,) * 5)
         self._ended: list[Transactions] = []
 
     def add(self, ended: Transactions) -> None:
@@ -65,8 +68,9 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
         if len(whole):
             self._ended.append(whole)
             timed = whole.to_last >= 0
+            sums = timed.astype(np.int64), whole.to_last * timed, whole.received * timed, whole.completions * timed
             for series in _series_of(whole):
-                self._whole.add(series, np.ones_like(series), timed.astype(np.int64), whole.to_last * timed)
+                self._whole.add(series, np.ones_like(series), *sums)
 
     def add_rows(self, batch: Batch, shift: int) -> None:
         """Add the levels of a batch, and what is certain now of the rows before it."""
@@ -115,7 +119,9 @@ class OutstandingAnalysis(MatchingAnalysis[Outstanding]):
             levels.finish()
         time = self.scope.time_facts(self._ticks, context)
         untraced = untraced_answers(context, self.totals)
-        return document_of(levels, self._whole, self._line, self.totals, untraced, time, context.machine)
+        ports = ports_of(context.contents, context.machine)
+        link = None if ports is None else rate_of_ports(ports)
+        return document_of(levels, self._whole, self._line, self.totals, untraced, time, context.machine, link)
 
     def _take_in(self, later: Levels, begin: int, end: int, crossing: Sequence[Transactions]) -> None:
         """Take in the levels of rows behind, and requests that were under way before them and have ended.

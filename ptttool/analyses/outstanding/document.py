@@ -11,8 +11,10 @@ from msgspec import Struct
 
 from ptttool.analyses.budget import MAX_REQUESTERS
 from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.link import LinkRate, rates_unknown
 from ptttool.analyses.outstanding.levels import DIRECTION_SERIES, NO_ENTRIES, Entries, Levels, lasts_of_series
-from ptttool.analyses.shown import Column, Facts, Histogram, Names, Note, Part, Series, Table, Timeline, Unit, named, text_column
+from ptttool.analyses.outstanding.plateau import Demand, Plateau, demand_of, plateau_of
+from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Series, Table, Timeline, Unit, named, text_column
 from ptttool.analyses.sums import SumTable
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.analyses.time.line import Line
@@ -46,10 +48,13 @@ class LevelTime(Struct, frozen=True):
         Number of requests.
     ticks : int
         How long.
+    requests : int
+        How many requests brought the number to this one.
     """
 
     level: int
     ticks: int
+    requests: int
 
 
 class TagUse(Struct, frozen=True):
@@ -106,6 +111,12 @@ class Load(Struct, frozen=True):
         Against the number of tags; None for a direction, whose requesters have tags of their own.
     levels : list of LevelTime
         How long how many were outstanding.
+    at_peak : float or None
+        Share of the busy time, with one request outstanding or more, at the peak; None where nothing is known of time.
+    plateau : Plateau or None
+        Where the number stands still; None where it does not, and where nothing is known of time.
+    demand : Demand or None
+        How many requests a bandwidth needs; None where no data came, and where nothing is known of time.
     """
 
     requester: str | None
@@ -122,6 +133,9 @@ class Load(Struct, frozen=True):
     little: float | None
     tags: TagUse | None
     levels: list[LevelTime]
+    at_peak: float | None
+    plateau: Plateau | None
+    demand: Demand | None
 
 
 class NotCounted(Struct, frozen=True):
@@ -229,6 +243,7 @@ class Outstanding(Shown, Struct, frozen=True):
         if self.counted:
             yield self._table("Outstanding by direction", [load for load in self.directions if load.requests], names)
             yield self._table("Outstanding by requester", self.requesters, names, self.more_requesters)
+            yield from self._demands(names)
             yield from self._line()
             yield from self._histograms()
         yield from self.time.shown()
@@ -243,7 +258,8 @@ class Outstanding(Shown, Struct, frozen=True):
         columns += [text_column("Name", 3)] if is_requester else []
         columns += [
             Column("Requests"), Column("Mean"), Column("p50", weight=2), Column("p90", weight=2), Column("p99", weight=1), Column("Peak"),
-            Column("at index", Unit.INDEX, weight=1), Column("Response", unit, weight=2), Column("By Little's law", weight=3),
+            Column("at index", Unit.INDEX, weight=1), Column("Response", unit, weight=2), Column("At peak", Unit.PERCENT, weight=3),
+            Column("Plateau", weight=1),
         ]  # fmt: skip
         if is_requester:
             columns += [Column("Tags", weight=1), Column("Tags used", Unit.PERCENT), Column("Time near", Unit.PERCENT, weight=3)]
@@ -253,12 +269,31 @@ class Outstanding(Shown, Struct, frozen=True):
             if load.requester is not None:
                 row.append(named(names, load.requester))
             response = None if load.response_ticks is None else self.time.scaled(load.response_ticks)
-            row += [load.requests, load.mean, load.p50, load.p90, load.p99, load.peak, load.index, response, load.little]
+            row += [load.requests, load.mean, load.p50, load.p90, load.p99, load.peak, load.index, response]
+            row += [None if load.at_peak is None else 100 * load.at_peak, None if load.plateau is None else load.plateau.level]
             if load.tags is not None:
                 tags = load.tags
                 row += [tags.limit, 100 * tags.share, None if tags.time_near is None else 100 * tags.time_near]
             rows.append(row)
-        return Table(title, columns, rows, more=max(0, len(loads) - _MOST_SHOWN) + more)
+        below = "At peak: of the time with one request or more." if is_requester and self.time.elapsed_ticks else ""
+        return Table(title, columns, rows, more=max(0, len(loads) - _MOST_SHOWN) + more, note=below)
+
+    def _demands(self, names: Names) -> Iterator[Table]:
+        """Yield how many requests a bandwidth needs."""
+        per_second = self.time.tick_ns is not None
+        columns = (
+            text_column("Requester"), text_column("Name", 3), Column("Bytes of each"), Column("Response", self.time.unit),
+            Column("MB/s of each" if per_second else "Bytes/tick of each"), Column("To fill the link"),
+        )  # fmt: skip
+        rows: list[list[Cell]] = []
+        for load in self.requesters[:_MOST_SHOWN]:
+            if (demand := load.demand) is not None and load.requester is not None:
+                rate = demand.bytes_per_tick if demand.bytes_per_second is None else demand.bytes_per_second / 1e6
+                row = [load.requester, named(names, load.requester), demand.bytes, self.time.scaled(demand.response_ticks), rate]
+                rows.append([*row, None if demand.for_link is None else round(demand.for_link, 1)])
+        if rows:
+            note = "A bandwidth divided by that of one is the number of requests that it needs, with responses as long as these."
+            yield Table("Requests that a bandwidth needs", columns, rows, note=note)
 
     def _line(self) -> Iterator[Part]:
         if self.line is None:
@@ -282,7 +317,14 @@ class Outstanding(Shown, Struct, frozen=True):
 
 
 def document_of(
-    levels: Levels | None, whole: SumTable, line: Line, totals: Totals, untraced: Untraced, time: TimeFacts, machine: Machine | None
+    levels: Levels | None,
+    whole: SumTable,
+    line: Line,
+    totals: Totals,
+    untraced: Untraced,
+    time: TimeFacts,
+    machine: Machine | None,
+    link: LinkRate | None,
 ) -> Outstanding:
     """Return the result.
 
@@ -291,7 +333,8 @@ def document_of(
     levels : Levels or None
         The levels of the whole recording; None without rows.
     whole : SumTable
-        The requests that were seen whole, by series: how many, of how many the time is known, and the ticks from request to end.
+        The requests that were seen whole, by series: how many, of how many the time is known; and of these the ticks from request to
+        end, the bytes that came, and the completions that brought them.
     line : Line
         Requests times ticks by direction.
     totals : Totals
@@ -302,6 +345,8 @@ def document_of(
         What is known of time.
     machine : Machine or None
         The machine, for the bits of tags.
+    link : LinkRate or None
+        What the traced links can carry; None where that is not known.
     """
     entries = NO_ENTRIES if levels is None else levels.entries
     whole_series, *sums = whole.rows()
@@ -318,7 +363,7 @@ def document_of(
         """Return the load of one of the series."""
         series = int(entries.series[lasts[at]])
         own = Entries(*(each[firsts[at] : lasts[at] + 1] for each in entries))
-        return _load(series, own, [int(each[np.searchsorted(whole_series, series)]) for each in sums], time, machine)
+        return _load(series, own, [int(each[np.searchsorted(whole_series, series)]) for each in sums], time, machine, link)
 
     loads = [load(at) for at in listed.tolist()]
     counted = int(sums[0][np.isin(whole_series, entries.series.take(lasts.take(requesters)), assume_unique=True)].sum())
@@ -339,17 +384,17 @@ def document_of(
         requesters=loads,
         more_requesters=len(requesters) - len(listed),
         line=None if time.elapsed_ticks is None or levels is None else _line_of(line),
-        notes=list(_notes(not_counted, counted, loads, time, untraced)),
+        notes=list(_notes(not_counted, counted, loads, time, untraced, link)),
     )
 
 
-def _load(number: int, entries: Entries, sums: list[int], time: TimeFacts, machine: Machine | None) -> Load:
-    requests, timed, response = sums
-    level, ticks = entries.level, entries.ticks
+def _load(number: int, entries: Entries, sums: list[int], time: TimeFacts, machine: Machine | None, link: LinkRate | None) -> Load:
+    requests, timed, response, received, completions = sums
+    level, ticks, sent = entries.level, entries.ticks, entries.requests
     elapsed = time.elapsed_ticks
     peak = int(level[-1])
     is_requester = number < DIRECTION_SERIES[0]
-    mean = per_tick = little = None
+    mean = per_tick = little = at_peak = plateau = demand = None
     p50 = p90 = p99 = None
     if elapsed:
         mean, per_tick = float((level * ticks).sum()) / elapsed, requests / elapsed
@@ -358,6 +403,12 @@ def _load(number: int, entries: Entries, sums: list[int], time: TimeFacts, machi
     response_ticks = response / timed if timed and elapsed is not None else None
     if per_tick is not None and response_ticks is not None:
         little = per_tick * response_ticks
+    if elapsed:
+        busy = int(ticks[level > 0].sum())
+        at_peak = int(ticks[-1]) / busy if busy else None
+        plateau = plateau_of(level, ticks, sent)
+        usable = None if link is None else link.usable_per_second
+        demand = demand_of(timed, response, received, completions, time.tick_ns, usable)
     return Load(
         requester=format_id(number) if is_requester else None,
         direction=None if is_requester else DIRECTIONS[number - DIRECTION_SERIES[0]],
@@ -372,7 +423,10 @@ def _load(number: int, entries: Entries, sums: list[int], time: TimeFacts, machi
         per_tick=per_tick,
         little=little,
         tags=_tags_of(number, peak, level, ticks, elapsed, machine) if is_requester else None,
-        levels=[LevelTime(*pair) for pair in zip(level.tolist(), ticks.tolist(), strict=True)],
+        levels=[LevelTime(*each) for each in zip(level.tolist(), ticks.tolist(), sent.tolist(), strict=True)],
+        at_peak=at_peak,
+        plateau=plateau,
+        demand=demand,
     )
 
 
@@ -403,7 +457,9 @@ def _line_of(line: Line) -> OutstandingLine:
     return OutstandingLine(intervals.width, intervals.begins.tolist(), intervals.rows.tolist(), mean)
 
 
-def _notes(left: NotCounted, counted: int, requesters: list[Load], time: TimeFacts, untraced: Untraced) -> Iterator[Diagnostic]:
+def _notes(
+    left: NotCounted, counted: int, requesters: list[Load], time: TimeFacts, untraced: Untraced, link: LinkRate | None
+) -> Iterator[Diagnostic]:
     if left.not_traced:
         yield untraced.note
     if left.total and not counted:
@@ -434,6 +490,18 @@ def _notes(left: NotCounted, counted: int, requesters: list[Load], time: TimeFac
             Severity.INFO, "tag-bits-unknown",
             "how many bits the tags of a requester may have is not known for all: they are held against the next limit above their peak",
         )  # fmt: skip
+    for load in requesters:
+        if (plateau := load.plateau) is not None:
+            yield Diagnostic(
+                Severity.INFO, "plateau",
+                f"{load.requester} has {plateau} requests outstanding for {100 * plateau.held:.1f} % of its "
+                f"busy time, and {100 * plateau.share:.1f} % of its requests came when another had ended there: that is the limit of the "
+                "device, or of the work that it has at a time, whatever its tags allow",
+                details={"requester": load.requester, "level": plateau.level, "held": plateau.held, "refills": plateau.refills},
+            )  # fmt: skip
+    if any(load.demand is not None and load.demand.for_link is None for load in requesters):
+        why = rates_unknown(link, time.tick_ns)
+        yield Diagnostic(Severity.INFO, "link-need-unknown", f"how many requests fill the link is not known: {why}")
     for load in requesters:
         if load.mean is not None and load.little is not None and abs(load.mean - load.little) > 0.05 * max(load.mean, load.little):
             yield Diagnostic(

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.sums import distinct, summed
+from ptttool.analyses.sums import distinct, starts_of, summed
 from ptttool.kernel import loops
 from ptttool.tlp.columns import DIRECTIONS
 
@@ -38,12 +38,15 @@ class Entries(NamedTuple):
         The level, and how long it lasted.
     row : ndarray
         Number of the first row in the block with this level.
+    requests : ndarray
+        How many requests in the block brought the number to this level.
     """
 
     keys: Array
     level: Array
     ticks: Array
     row: Array
+    requests: Array
 
     @property
     def series(self) -> Array:
@@ -115,8 +118,13 @@ class Levels:
             order = np.argsort(keys, kind="stable")
             changes = np.repeat(np.array((1, -1)), len(begins)).take(order)
             until = np.concatenate(([0], np.cumsum(changes)))
-            level = self.entries.level + until.take(np.searchsorted(keys.take(order), self.entries.keys, side="right"))
-            self.entries = self.entries._replace(level=level)
+            entries = self.entries
+            level = entries.level + until.take(np.searchsorted(keys.take(order), entries.keys, side="right"))
+            # Each request stands at the beginning of a block, and brings it to the level that it has there.
+            raised = np.flatnonzero((entries.row == entries.keys & _ROW_MASK) & np.isin(entries.keys, begins))
+            requests = entries.requests.copy()
+            requests[raised.take(starts_of(entries.keys.take(raised)))] += 1
+            self.entries = entries._replace(level=level, requests=requests)
         self._put_together(borders)
 
     def finish(self) -> None:
@@ -133,9 +141,10 @@ class Levels:
         number = np.searchsorted(blocks, entries.keys, side="right") - 1
         # The sum for each level of each block, by block and level.
         width = int(entries.level.max()) + 1
-        keys, ticks, rows = summed((np.add, np.minimum), number * width + entries.level, entries.ticks, entries.row)
+        how = np.add, np.minimum, np.add
+        keys, *sums = summed(how, number * width + entries.level, entries.ticks, entries.row, entries.requests)
         of = keys // width
-        self.entries = Entries(blocks.take(of), keys - of * width, ticks, rows)
+        self.entries = Entries(blocks.take(of), keys - of * width, *sums)
 
 
 def levels_of(first: int, last: int, begins: Array, ends: Array, borders: Array, at: Any) -> Levels:
@@ -167,9 +176,9 @@ def levels_of(first: int, last: int, begins: Array, ends: Array, borders: Array,
     keys.sort()
     entries = np.empty((len(keys), len(Entries._fields)), dtype=np.int64)
     used = loops.sum_levels(keys, at(keys >> 2 & _ROW_MASK), ticks, _ROW_BITS + 2, entries)
-    block, level, lasted, row = entries[:used].T
+    block, level, lasted, row, requests = entries[:used].T
     order = np.lexsort((level, block))
-    return Levels(first, last, ticks, Entries(*(each.take(order) for each in (block, level, lasted, row & _ROW_MASK))))
+    return Levels(first, last, ticks, Entries(*(each.take(order) for each in (block, level, lasted, row & _ROW_MASK, requests))))
 
 
 def places(series: Array, rows: Array | int) -> Array:
@@ -189,5 +198,5 @@ def lasts_of_series(keys: Array) -> Array:
 
 def _idle(keys: Array, row: int, ticks: int) -> Entries:
     """Return that nothing is outstanding in blocks from a row on."""
-    shape = len(keys)
-    return Entries(keys, np.zeros(shape, dtype=np.int64), np.full(shape, ticks, dtype=np.int64), np.full(shape, row, dtype=np.int64))
+    none = np.zeros(len(keys), dtype=np.int64)
+    return Entries(keys, none, none + ticks, none + row, none)

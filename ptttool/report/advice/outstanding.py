@@ -1,4 +1,4 @@
-"""Advice on requests under way."""
+"""Advice on requests outstanding: where their number stands still, and where tags run out."""
 
 from __future__ import annotations
 
@@ -15,8 +15,25 @@ _OFTEN: Final = 0.1
 
 
 def on_outstanding(result: Outstanding) -> Iterator[Advice]:
-    """Yield advice on devices that use all of their tags, where it is known how many they have."""
+    """Yield advice on devices whose requests stand at a level, and on those that use all of their tags, where these are known."""
     for load in result.requesters:
+        if (plateau := load.plateau) is not None:
+            needs, evidence = "", {}
+            if (demand := load.demand) is not None and demand.for_link is not None:
+                evidence = {"for_link": round(demand.for_link, 1)}
+                fills = "that is enough to fill the link" if plateau.level >= _NEAR * demand.for_link else "it does not fill the link"
+                needs = f" With responses as long as these, {demand.for_link:,.0f} fill the link: {fills}."
+            yield Advice(
+                Severity.INFO,
+                "plateau",
+                "outstanding",
+                f"{load.requester} stands at {plateau} requests for {100 * plateau.held:.1f} % of the time in which it waits for any, and "
+                f"{100 * plateau.share:.1f} % of its requests came when another had ended there. That is the limit of the device, or of "
+                f"the work that it has at a time (queue depth, size of commands), whatever its tags allow.{needs} Give it more work at a "
+                "time: if the level stays, it is the device's, and larger reads (MRRS) or shorter responses are what is left.",
+                "ptttool analyze outstanding FILE",
+                {"requester": str(load.requester), "level": plateau.level, "held_percent": round(100 * plateau.held, 1), **evidence},
+            )
         tags = load.tags
         if tags is None or not tags.is_known or tags.share < _NEAR:
             continue
