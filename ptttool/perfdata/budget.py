@@ -26,6 +26,11 @@ MAX_APART: Final = Budget(64 << 20, "bytes", "Bytes before the data section of a
 MAX_FILES: Final = Budget(1 << 12, "files", "Files of a perf.data folder.")
 MAX_STREAMS: Final = Budget(1 << 10, "streams", "AUX streams that are decoded as packets; each one has a decoder of its own.")
 MAX_DESCRIPTIONS: Final = Budget(64, "changes", "Changes of events and PMU names between payloads that are looked at.")
+MAX_TRACEPOINTS: Final = Budget(1 << 12, "tracepoints", "Tracepoints that a recording of the kernel's side describes.")
+MAX_FIELDS: Final = Budget(1 << 8, "fields", "Fields of a tracepoint.")
+MAX_FIELD_BYTES: Final = Budget(1 << 12, "bytes", "Where the fields of a tracepoint end; a name of one ends as early.")
+MAX_SAMPLES: Final = Budget(1 << 21, "samples", "Samples of tracepoints that are held; of more, none is joined with a trace.")
+MAX_THREADS: Final = Budget(1 << 16, "names", "Names of threads, and forks of them, that are known of the kernel's side.")
 
 
 class OverBudgetError(ValueError):
