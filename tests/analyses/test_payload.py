@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import ptttool
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.payload.analysis import PayloadAnalysis
-from ptttool.analyses.payload.document import Payload
+from ptttool.analyses.payload.document import Operation, PartialLines, Payload
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.units import LoadedTlpUnit
 from ptttool.machine.details.read import with_details
@@ -40,6 +40,12 @@ def key_of(row: dict[str, Any]) -> Key | None:
     return format_id(row["requester"]), row["direction"], operation
 
 
+def written(row: dict[str, Any]) -> list[int]:
+    """The address of each byte that a write writes."""
+    enables = [row["first_be"], *[15] * (row["length_dw"] - 2), *([row["last_be"]] if row["length_dw"] > 1 else [])]
+    return [row["address"] + 4 * dw + byte for dw, enabled in enumerate(enables) for byte in range(4) if enabled >> byte & 1]
+
+
 def counted(rows: list[dict[str, Any]]) -> tuple[dict[Key, Counter[int]], dict[Key, list[int]], int]:
     """Sizes, counts (long headers, then alignment) and the number of other TLPs."""
     sizes: dict[Key, Counter[int]] = {}
@@ -52,7 +58,7 @@ def counted(rows: list[dict[str, Any]]) -> tuple[dict[Key, Counter[int]], dict[K
             continue
         operation = key[2]
         sizes.setdefault(key, Counter())[size] += 1
-        seen = counts.setdefault(key, [0, 0, 0, 0])
+        seen = counts.setdefault(key, [0, 0, 0, 0] + [0] * 6)
         if operation == "completion":
             carried = size - row["lower_address"] % 4
             if row["byte_count"] > carried:
@@ -69,6 +75,10 @@ def counted(rows: list[dict[str, Any]]) -> tuple[dict[Key, Counter[int]], dict[K
             ends = [last + byte for byte in range(4) if (row["last_be"] if last else row["first_be"]) >> byte & 1]
             seen[1] += (row["address"] + (bytes_ or [0])[0]) % 64 == 0
             seen[2] += (row["address"] + (ends[-1] + 1 if ends else 0)) % 64 == 0
+            for place, line in ((4, 64), (7, 128)):
+                parts = [count for count in Counter(at // line for at in written(row)).values() if count < line]
+                for number, amount in enumerate((bool(parts), len(parts), sum(parts))):
+                    seen[place + number] += amount
     return sizes, counts, others
 
 
@@ -78,7 +88,7 @@ def check(result: Payload, rows: list[dict[str, Any]]) -> None:
     assert {(group.requester, group.direction, group.operation.value) for group in result.groups} == set(sizes)
     for group in result.groups:
         key = (str(group.requester), group.direction, group.operation.value)
-        expected, (long, first, second, third) = sizes[key], counts[key]
+        expected, (long, first, second, third, *partial) = sizes[key], counts[key]
         assert (group.tlps, group.bytes) == (expected.total(), sum(size * count for size, count in expected.items()))
         assert (group.smallest, group.largest) == (min(expected), max(expected))
         for extreme, index in ((group.smallest, group.smallest_index), (group.largest, group.largest_index)):
@@ -87,6 +97,9 @@ def check(result: Payload, rows: list[dict[str, Any]]) -> None:
         assert sum(group.sizes.values()) + group.other_sizes == sum(group.powers.values()) == group.tlps
         for power, count in group.powers.items():
             assert count == sum(number for size, number in expected.items() if int(power) <= size < 2 * int(power))
+        is_write = key[2].endswith("write") and key[1] != "outbound"
+        found_lines = None if group.partial is None else [(each.line, each.writes, each.lines, each.bytes) for each in group.partial]
+        assert found_lines == ([(64, *partial[:3]), (128, *partial[3:])] if is_write else None)
         if key[2] == "read":
             assert group.efficiency is None and group.alignment is None
             continue
@@ -149,6 +162,14 @@ def test_a_disk_against_its_limits(tmp_path: Path) -> None:
         assert write.at_limit == pytest.approx(64000 / 68000)
     assert [note.code for note in unknown.notes] == ["limits-unknown"]
     assert unknown.notes[0].details == {"largest": {"MPS": 256, "MRRS": 64}}
+
+
+def test_lines_that_a_drive_fills_partly(tmp_path: Path) -> None:
+    """4,000 commands of 4 KiB: data fill lines, and each completion entry of 16 bytes does not."""
+    with ptttool.open(path_of("workloads/w-randread-8dw", tmp_path)) as recording:
+        found = recording.analyze("payload")
+    [writes] = [group for group in found.groups if group.operation is Operation.WRITE]
+    assert writes.partial == [PartialLines(line, 4000, 4000, 64_000) for line in (64, 128)]
 
 
 def test_requesters_beyond_the_budget_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:

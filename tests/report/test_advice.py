@@ -219,7 +219,7 @@ def test_sizes(tmp_path: Path) -> None:
         result = found.results["payload"]
     assert isinstance(result, Payload)
     group = next(group for group in result.groups if group.operation is Operation.WRITE)
-    full = replace(group, tlps=5000, efficiency=0.9, at_limit=0.9, limit=Limit("MPS", 128, True, 256))
+    full = replace(group, tlps=5000, efficiency=0.9, at_limit=0.9, limit=Limit("MPS", 128, True, 256), partial=None)
 
     def advised(group: PayloadGroup) -> list[str]:
         found = advice_on({"payload": replace(result, groups=[group])}, {})
@@ -231,6 +231,19 @@ def test_sizes(tmp_path: Path) -> None:
     assert advised(replace(full, at_limit=0.1)) == advised(replace(full, tlps=10)) == []
     assert advised(replace(full, limit=Limit("MPS", 256, True, 256))) == []
     assert advised(replace(full, limit=None, efficiency=0.4)) == ["small-writes"]
+
+
+def test_lines(tmp_path: Path) -> None:
+    """Packets of a network controller begin and end anywhere; a drive writes whole lines, but for its completion entries."""
+    found = {}
+    for name in ("w-download-8dw", "w-randread-8dw"):
+        with reported(f"workloads/{name}", tmp_path) as each:
+            found[name] = [advice for advice in each.advice if advice.code == "read-modify-write"]
+            for advice in found[name]:
+                check(advice)
+    [download] = found["w-download-8dw"]
+    assert download.evidence == {"writes": 6596, "lines": 6596, "bytes": 191355, "share_percent": 25.1}
+    assert found["w-randread-8dw"] == []
 
 
 def test_errors(tmp_path: Path) -> None:

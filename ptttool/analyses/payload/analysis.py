@@ -11,7 +11,7 @@ from ptttool.analyses.budget import MAX_PAYLOAD_REQUESTERS
 from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.needs import Need
 from ptttool.analyses.payload.document import Operation, Payload
-from ptttool.analyses.payload.groups import COUNTS, FIRST, LONG, SECOND, SIZES, THIRD, GroupSums, groups_of, notes_on
+from ptttool.analyses.payload.groups import COUNTS, FIRST, LINES, LONG, SECOND, SIZES, THIRD, GroupSums, groups_of, notes_on
 from ptttool.analyses.sums import NO_ROW, Array, distinct
 from ptttool.table.values import spread
 from ptttool.tlp.columns import DIRECTIONS, KINDS
@@ -28,6 +28,8 @@ _OPERATION_OF: Final[Array] = np.full(len(KINDS), _NONE, dtype=np.intp)
 for _kind, _operation in (("MWr", 0), ("MRd", 2), ("MRdLk", 2), ("CplD", 3), ("CplDLk", 3)):
     _OPERATION_OF[KINDS.index(_kind)] = _operation
 _GROUPS = len(DIRECTIONS) * len(_OPERATIONS)
+# Bytes that each value of byte enables takes.
+_BITS: Final[Array] = np.array([value.bit_count() for value in range(16)], dtype=np.intp)
 # Stands for requesters beyond the budget.
 _OTHERS: Final = 1 << 16
 
@@ -140,6 +142,27 @@ class PayloadAnalysis(Analysis[Payload]):
         begins = is_write & (low & 63 == 0)
         self._count(FIRST, places, begins & ((first & 1 != 0) | (first == 0)))
         self._count(SECOND, places, np.where(last == 0, begins, is_write & ((low + 4 * lengths) & 63 == 0) & (last & 8 != 0)))
+        # What fills whole lines of both sizes, as most writes do, is done.
+        partial = np.flatnonzero(is_write & (((low >> 2 | lengths) & 31 != 0) | (first & last != 15)))
+        if len(partial):
+            at, dws = (low.take(partial) >> 2).astype(np.intp), lengths.take(partial)
+            left_out = [4 - _BITS.take(each.take(partial)) for each in (first, last)]
+            self._add_lines(places.take(partial), at, dws, *left_out)
+
+    def _add_lines(self, places: Array, at: Array, dws: Array, left_first: Array, left_last: Array) -> None:
+        """Add lines that writes fill partly, by the number of their first DW, their DWs, and the bytes left out of the first and last."""
+        for line, what in LINES.items():
+            size = line >> 2
+            begin = at & size - 1
+            end = begin + dws
+            is_one = end <= size
+            # The bytes that are written of the first line, and of the last one where that is another.
+            heads = 4 * np.where(is_one, dws, size - begin) - left_first - np.where(is_one & (dws > 1), left_last, 0)
+            tails = np.where(is_one, 0, 4 * ((end - 1 & size - 1) + 1) - left_last)
+            parts = [np.where((each > 0) & (each < line), each, 0) for each in (heads, tails)]
+            lines = (parts[0] > 0).astype(np.intp) + (parts[1] > 0)
+            for number, amounts in enumerate((lines > 0, lines, parts[0] + parts[1])):
+                self._counts[:, what + number] += np.bincount(places, amounts, len(self._counts)).astype(np.int64)
 
     def _add_completions(self, part: dict[str, Any], places: Array, operation: Array, lengths: Array) -> None:
         rows = np.flatnonzero(operation == _OPERATIONS.index(Operation.COMPLETION))

@@ -84,6 +84,27 @@ class Alignment(Struct, frozen=True):
     boundary: int | None = None
 
 
+class PartialLines(Struct, frozen=True):
+    """Lines of memory that writes fill only partly: the rest of each is read first, or kept from what a cache holds.
+
+    Parameters
+    ----------
+    line : int
+        Bytes of a line.
+    writes : int
+        Writes with such a line: at their beginning, at their end, or by bytes that are left out.
+    lines : int
+        Such lines, two at most of a write. One that several writes fill together counts for each.
+    bytes : int
+        Bytes that are written in them.
+    """
+
+    line: int
+    writes: int
+    lines: int
+    bytes: int
+
+
 class PayloadGroup(Struct, frozen=True):
     """TLPs of one requester, direction and operation; a completion counts for the requester of its request.
 
@@ -119,6 +140,9 @@ class PayloadGroup(Struct, frozen=True):
         Bytes of data, divided by those with headers and framing; None for reads, which carry none.
     alignment : Alignment or None
         Where they begin and end; None for reads.
+    partial : list of PartialLines or None
+        Lines of 64 and of 128 bytes that are written partly; None for reads, completions, and writes that go outbound, to a device.
+        Interrupts (MSI) are small writes, and go to no memory.
     """
 
     requester: str | None
@@ -138,6 +162,7 @@ class PayloadGroup(Struct, frozen=True):
     at_limit: float | None
     efficiency: float | None
     alignment: Alignment | None
+    partial: list[PartialLines] | None
 
 
 @document("payload")
@@ -196,7 +221,20 @@ class Payload(Shown, Struct, frozen=True):
             boundary = f"; it is set to {boundaries[0]}" if len(boundaries) == 1 else ""
             rest = f"Of completions, those that more follow: they end at a Read Completion Boundary (RCB), 64 or 128 bytes{boundary}."
             yield Table("Alignment in bytes", (*title, Column("TLPs"), *(Column(head, Unit.PERCENT) for head in heads)), lines, note=rest)
+        yield from self._partial(title)
         yield Facts([("other TLPs", f"{self.other_tlps:,}")])
+
+    def _partial(self, title: tuple[Column, ...]) -> Iterator[Table]:
+        """Yield the lines that writes fill partly."""
+        rows: list[list[Cell]] = []
+        for group in self.groups[:_SHOWN_GROUPS]:
+            if group.partial is not None and any(each.writes for each in group.partial):
+                numbers = [number for each in group.partial for number in (each.writes, 100 * each.writes / group.tlps, each.bytes)]
+                rows.append([group.requester or "others", group.direction, group.operation.value, *numbers])
+        if rows:
+            heads = [(Column(f"Of {size}"), Column("Share", Unit.PERCENT), Column("Bytes", Unit.BYTES, weight=1)) for size in (64, 128)]
+            note = "Writes with a line of 64 or 128 bytes that they fill partly. Memory is read, and written with what is new."
+            yield Table("Writes of parts of lines", (*title, *heads[0], *heads[1]), rows, note=note)
 
     def _histogram(self, operation: Operation) -> Histogram:
         """Return a bar for each size that occurs; where these are too many, one for sizes above a power of two up to the next."""

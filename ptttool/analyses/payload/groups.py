@@ -10,7 +10,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from ptttool.analyses.link import FRAMING
-from ptttool.analyses.payload.document import Alignment, Limit, Operation, PayloadGroup
+from ptttool.analyses.payload.document import Alignment, Limit, Operation, PartialLines, PayloadGroup
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.topology import functions_by_id
 from ptttool.pci import format_id
@@ -23,7 +23,9 @@ SIZES: Final = 1025
 LONG, FIRST, SECOND, THIRD = range(4)
 """What is counted beside sizes: headers of four DWs; of writes those that begin, and that end, at a multiple of 64 bytes; of completions
 those that more follow, and of these those that end at a multiple of 64 and of 128 bytes."""
-COUNTS: Final = 4
+LINES: Final = {64: 4, 128: 7}
+"""Of writes and lines of so many bytes: where three numbers of lines stand that a write fills partly: such writes, lines, bytes in them."""
+COUNTS: Final = 10
 """How many numbers these are."""
 # Sizes that a group lists, the most frequent ones.
 _LISTED: Final = 16
@@ -141,6 +143,7 @@ def _group(sums: GroupSums, limit: Limit | None, boundary: int | None) -> Payloa
         at_limit=at_limit,
         efficiency=None if operation is Operation.READ else size / (size + overhead),
         alignment=_aligned(operation, tlps, counts, boundary),
+        partial=_partial(sums),
     )
 
 
@@ -148,6 +151,13 @@ def _aligned(operation: Operation, tlps: int, counts: list[int], boundary: int |
     if operation is Operation.COMPLETION:
         return Alignment(counts[FIRST], None, counts[SECOND], counts[THIRD], boundary)
     return None if operation is Operation.READ else Alignment(tlps, counts[FIRST], counts[SECOND], None)
+
+
+def _partial(sums: GroupSums) -> list[PartialLines] | None:
+    """Return the lines that writes fill partly; None of what does not go to memory."""
+    if sums.operation not in (Operation.WRITE, Operation.SMALL_WRITE) or sums.direction == "outbound":
+        return None
+    return [PartialLines(line, *sums.counts[at : at + 3]) for line, at in LINES.items()]
 
 
 def notes_on(groups: list[PayloadGroup]) -> Iterator[Diagnostic]:
