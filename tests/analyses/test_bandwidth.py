@@ -17,6 +17,7 @@ from ptttool.analyses.bandwidth.analysis import BandwidthAnalysis
 from ptttool.analyses.bandwidth.cells import CELLS
 from ptttool.analyses.bandwidth.document import Bandwidth
 from ptttool.analyses.bandwidth.floor import floor_of
+from ptttool.analyses.bandwidth.saturation import FULL, saturation_of
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.link import LinkRate, rate_of, rate_of_ports
 from ptttool.analyses.scope import Scope
@@ -35,7 +36,7 @@ from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.pipeline.jobs import load
 from tests.analyses.time.test_clock import cut, traces
-from tests.reference.bandwidth import bandwidth
+from tests.reference.bandwidth import bandwidth, full_ticks
 from tests.reference.hisi_ptt import decode, read_recording
 from tests.support import captures
 from tests.support.records import packed
@@ -142,6 +143,16 @@ def test_any_cutting_gives_what_the_reference_says(trace: Any, model: TimeModel,
     agrees(found, wanted)
     if model is not TimeModel.UNKNOWN:
         agrees_over_time(found, wanted)
+        window, rate = data.draw(st.integers(1, 3000), label="window"), data.draw(st.floats(1e-3, 10), label="bytes a tick")
+        link = LinkRate([], [], 2 * rate / FULL, rate / FULL)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("ptttool.analyses.bandwidth.saturation.BUFFERED", (window - 0.5) * link.usable_per_second)
+            full = saturation_of(whole._line, link, 1e9, 1)
+        for direction in ("inbound", "outbound"):
+            wanted_ticks = full_ticks(
+                records, model.value, eight_dw=layout.eight_dw, window=window, per_tick=FULL * (rate / FULL), direction=direction
+            )
+            assert (full[direction].ticks if direction in full else 0) == wanted_ticks
 
 
 def test_rows_that_a_condition_leaves_out_take_their_time(tmp_path: Path) -> None:
@@ -185,6 +196,9 @@ def test_rates_and_shares(link: Link | None, tmp_path: Path) -> None:
     seconds = (found.time.elapsed_ticks or 0) * 4e-9
     assert found.total.wire_per_second == pytest.approx(found.total.wire_bytes / seconds)
     assert found.total.tlps_per_second == pytest.approx(found.total.tlps / seconds)
+    assert ticks.saturation is None
+    assert ("saturation-unknown" in [note.code for note in found.notes]) is (found.saturation is None) is (link is None)
+    assert "saturation-unknown" in [note.code for note in ticks.notes]
     if link is None:
         assert found.link is None
         assert found.directions[0].share is None
@@ -273,6 +287,30 @@ def test_sums_of_many_large_tlps_do_not_run_over() -> None:
     analysis.update(decoded.batch(BandwidthAnalysis.columns))
     found = analysis.result(CONTEXT)
     assert (found.total.tlps, found.total.payload_bytes, found.total.wire_bytes) == (count, 4096 * count, (4096 + 24) * count)
+
+
+def test_a_link_that_is_full_at_times() -> None:
+    """For 5 ms of every 20 it has 0.915 bytes a tick, of 0.92 that DLLPs leave: in the mean, little more than a fifth of it."""
+    count, periods = 278, 4
+    words = np.zeros((count * periods, 8), dtype="<u4")
+    words[:, 0], words[:, 2], words[:, 3] = 0xFFFFFFFF, 0x60000000, 0x01000000  # Length 0: 1024 DWs
+    words[:, 7] = (np.arange(count) * 4500 + np.arange(periods)[:, None] * 5_000_000).reshape(-1)
+    data = words.tobytes()
+    decoded, _ = load(TlpUnit(Layout(True), (Piece("", 0, len(data), 0, 0, memoryview(data)),))).decoded(0)
+    analysis = BandwidthAnalysis(Scope(time_model=TimeModel.COUNTER))
+    analysis.update(decoded.batch(BandwidthAnalysis.columns))
+    elapsed = int(words[-1, 7])
+    link = LinkRate(["0000:00:10.0"], ["2.5 GT/s PCIe x1"], 250e6, 230e6)
+    found = saturation_of(analysis._line, link, 4.0, elapsed)
+    assert list(found) == ["inbound"]
+    full = found["inbound"]
+    # The window at the end of each period holds the pause behind it.
+    assert 0.9 * periods * count * 4500 < full.ticks <= periods * count * 4500
+    assert (full.share, full.index) == (full.ticks / elapsed, 0)
+    assert 0.9 * count * 4500 < full.longest <= count * 4500
+    assert full.bytes_per_second == 0.9 * 230e6
+    slower = saturation_of(analysis._line, replace(link, usable_per_second=300e6), 4.0, elapsed)["inbound"]
+    assert (slower.ticks, slower.share, slower.longest, slower.index) == (0, 0.0, 0, None)
 
 
 def fast(machine: Machine, speed: str = "16.0 GT/s PCIe", width: int = 4) -> Machine:

@@ -53,3 +53,23 @@ def bandwidth(records: Sequence[Record], model: str, *, eight_dw: bool, width: i
         "longest": longest,
         "longest_index": records[gaps.index(longest) + 1]["index"] if longest else 0,
     }
+
+
+def full_ticks(records: Sequence[Record], model: str, *, eight_dw: bool, window: int, per_tick: float, direction: str) -> int:
+    """Ticks of windows of so many ticks or more that have at least so many bytes a tick in one direction; a record at a time."""
+    marks = [Mark(each["time"], -1 if each["cpu"] is None else each["cpu"], each["offset"], 32 if eight_dw else 16) for each in records]
+    found, wire, begin = 0, 0, 0
+    times = moments(marks, model)
+    for number, record in enumerate(records):
+        if record["class"] is not None and record["direction"] == direction:
+            wire += wire_bytes(record, eight_dw=eight_dw)
+        following = times[number + 1] if number + 1 < len(times) else None
+        is_known_behind = following is not None and following.breaks == times[number].breaks
+        end = following.ticks if following is not None and is_known_behind else times[number].ticks
+        ticks = end - times[begin].ticks
+        if is_known_behind and ticks < window:
+            continue
+        if ticks >= window and wire >= per_tick * ticks:
+            found += ticks
+        wire, begin = 0, number + 1
+    return found

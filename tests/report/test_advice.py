@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Crossings
-from ptttool.analyses.bandwidth.document import MORE_THAN_THE_LINK, Bandwidth
+from ptttool.analyses.bandwidth.document import MORE_THAN_THE_LINK, Bandwidth, Saturation
 from ptttool.analyses.errors.document import ErrorKind, Errors, RequesterErrors
 from ptttool.analyses.latency.document import Latency, Spread, Unmatched
 from ptttool.analyses.loss.analysis import LossSigns
@@ -160,8 +160,19 @@ def test_bandwidth(tmp_path: Path) -> None:
     assert "burst" not in codes(advice_on({"bandwidth": calm}, {}))
     burst = {name: replace(burst, times_mean=40.0) for name, burst in result.bursts.items()}
     assert codes(advice_on({"bandwidth": replace(calm, bursts=burst)}, {})).count("burst") == len(burst)
-    full = [replace(flow, share=0.93) for flow in result.directions]
-    assert codes(advice_on({"bandwidth": replace(calm, directions=full)}, {}))[: len(full)] == ["link-full"] * len(full)
+    # The mean says nothing: a link may be full for a part of the time, or carry much all the time and have room.
+    busy = [replace(flow, share=0.85) for flow in result.directions]
+    full = Saturation(6.5e9, 2000, 0.25, 20.0, 500, 77)
+
+    def full_links(full: Saturation | None) -> list[Advice]:
+        saturation = None if full is None else {"inbound": full}
+        return [each for each in advice_on({"bandwidth": replace(calm, directions=busy, saturation=saturation)}, {}) if "full" in each.code]
+
+    [found_advice] = full_links(full)
+    assert (found_advice.code, found_advice.severity) == ("link-full", Severity.WARNING)
+    assert found_advice.evidence == {"direction": "inbound", "full_percent": 25.0, "index": 77}
+    check(found_advice)
+    assert full_links(replace(full, share=0.05)) == full_links(None) == []
 
 
 def test_latency(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from ptttool.analyses.bandwidth.document import MORE_THAN_THE_LINK, Bandwidth, F
 from ptttool.analyses.bandwidth.floor import floor_of
 from ptttool.analyses.bandwidth.gaps import Gaps
 from ptttool.analyses.bandwidth.rates import bursts_of, flow_of, line_of
+from ptttool.analyses.bandwidth.saturation import saturation_of
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
-from ptttool.analyses.link import FRAMING, LinkRate, rate_of_ports
+from ptttool.analyses.link import FRAMING, LinkRate, rate_of_ports, rates_unknown
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.time.facts import TimeFacts
@@ -110,7 +111,13 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
             for number, tlp_class in enumerate(CLASSES)
         ]
         notes = list(self._notes(time, directions, link))
-        if any(note.code == MORE_THAN_THE_LINK for note in notes):  # then no share is one
+        saturation = None
+        if link is None or time.tick_ns is None:
+            why = rates_unknown(link, time.tick_ns)
+            notes.append(Diagnostic(Severity.INFO, "saturation-unknown", f"for how long the link was full is not known: {why}"))
+        elif not any(note.code == MORE_THAN_THE_LINK for note in notes):
+            saturation = saturation_of(self._line, link, time.tick_ns, time.elapsed_ticks) if time.elapsed_ticks else {}
+        else:  # then no share is one
             directions, flows = ([replace(each, share=None) for each in some] for some in (directions, flows))
         return Bandwidth(
             time=time,
@@ -124,6 +131,7 @@ class BandwidthAnalysis(TlpAnalysis[Bandwidth]):
             idle=self._gaps.idle(time.elapsed_ticks),
             line=line_of(intervals),
             notes=notes,
+            saturation=saturation,
         )
 
     def _notes(self, time: TimeFacts, directions: Iterable[Flow], link: LinkRate | None) -> Iterator[Diagnostic]:

@@ -75,6 +75,33 @@ class Burst(Struct, frozen=True):
     times_mean: float | None
 
 
+class Saturation(Struct, frozen=True):
+    """For how long the link was full in one direction.
+
+    Parameters
+    ----------
+    bytes_per_second : float
+        From here on it is full: 90 % of what DLLPs leave of it to TLPs.
+    ticks : int
+        Time of the windows with as much or more.
+    share : float
+        Their share of the elapsed time; at most this where time is hidden.
+    window_ticks : float or None
+        Mean length of a window: what is full for a shorter time is not seen. None where no window has a known length.
+    longest : int
+        Ticks of the longest run of full windows.
+    index : int or None
+        Number of the TLP that it begins with; None where there is none.
+    """
+
+    bytes_per_second: float
+    ticks: int
+    share: float
+    window_ticks: float | None
+    longest: int
+    index: int | None
+
+
 class Idle(Struct, frozen=True):
     """Time without traced TLPs.
 
@@ -159,6 +186,9 @@ class Bandwidth(Shown, Struct, frozen=True):
         Bytes over time.
     notes : list of Diagnostic
         What is not seen.
+    saturation : Mapping[str, Saturation] or None
+        For how long the link was full, by direction with TLPs; None where its rate or the length of a tick is not known, or where there
+        were more bytes than it can carry.
     """
 
     time: TimeFacts
@@ -172,6 +202,7 @@ class Bandwidth(Shown, Struct, frozen=True):
     idle: Idle | None
     line: BandwidthLine
     notes: list[Diagnostic]
+    saturation: dict[str, Saturation] | None = None
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield the sums by direction, the time line, bursts and idle time."""
@@ -236,6 +267,13 @@ class Bandwidth(Shown, Struct, frozen=True):
             yield (
                 f"Busiest {direction}",
                 f"about {burst.flow.wire_bytes:,} bytes in {self.time.scaled(self.line.width):,.0f} {unit}{much}, {where}",
+            )
+        for direction, full in (self.saturation or {}).items():
+            most = "at most " if self.time.hides_time else ""
+            long = "" if full.index is None else f"; longest {self.time.scaled(full.longest):,.0f} {unit}, from index {full.index} on"
+            yield (
+                f"Full {direction}",
+                f"{most}{100 * full.share:.1f} % of the time, at {full.bytes_per_second / 1e6:,.0f} MB/s or more{long}",
             )
         if (floor := self.tick_floor) is not None:
             yield "A tick is", f"{floor.tick_ns:.3g} ns or more: {floor}"
