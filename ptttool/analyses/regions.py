@@ -43,6 +43,8 @@ class Region:
         What is behind it.
     owner : int or None
         The ID of the function that has the BAR.
+    bar : int or None
+        The number of the BAR.
     """
 
     first: int
@@ -50,6 +52,7 @@ class Region:
     name: str
     kind: RegionKind = RegionKind.MEMORY
     owner: int | None = None
+    bar: int | None = None
 
 
 def is_translated(machine: Machine | None) -> bool | None:
@@ -84,7 +87,7 @@ def _regions(machine: Machine) -> Iterator[Region]:
     for address, function in sorted(machine.functions.items()):
         for bar in function.bars or ():
             kind = RegionKind.BAR if bar.space is AddressSpace.MEMORY else RegionKind.IO_BAR
-            yield Region(bar.first, bar.last, f"{address.short} BAR {bar.number}", kind, address.routing_id)
+            yield Region(bar.first, bar.last, f"{address.short} BAR {bar.number}", kind, address.routing_id, bar.number)
     for one in machine.memory or ():
         kind = RegionKind.WINDOW if one.name.startswith("PCI Bus") else RegionKind.MEMORY
         if is_doorbell(one):

@@ -148,7 +148,8 @@ class Output(Struct, frozen=True):
                 self._check_perf()
             # Rows of several recordings are told apart by the column ``file``.
             requests = [replace(self.request, path=path, file=path if len(self.paths) > 1 else None) for path in self.paths]
-            read = Recordings(requests[0], workers, self.origin)
+            # Lines for people have names of registers: they need the addresses of functions.
+            read = Recordings(requests[0], workers, self.origin, details=name == "table")
             with read.opened() as first:
                 if name == "perf":
                     self._write_perf(first)

@@ -172,6 +172,26 @@ class PcieLimits(Struct, frozen=True):
         return replace(self, max_payload=None, max_read_request=None, extended_tags=None, ten_bit_tags=None)
 
 
+class MsixTables(Struct, frozen=True):
+    """Where a function's interrupts are set up: its MSI-X capability.
+
+    Parameters
+    ----------
+    vectors : int
+        Number of its vectors.
+    bar, offset : int
+        BAR and offset of the table: 16 bytes for each vector.
+    pending_bar, pending_offset : int
+        BAR and offset of the bits of pending vectors.
+    """
+
+    vectors: int
+    bar: int
+    offset: int
+    pending_bar: int
+    pending_offset: int
+
+
 class MemoryRange(Struct, frozen=True):
     """A range of physical addresses.
 
@@ -231,6 +251,8 @@ class PciFunction(Struct, frozen=True):
     physical : PciAddress or None
         Address of the physical function that a virtual function (SR-IOV) belongs to. Its settings hold for the virtual one, and are in
         ``transfers``.
+    msix : MsixTables or None
+        Where its MSI-X table is; null where it has none, or its capabilities were not read (that needs root).
     """
 
     json_name: ClassVar = "FunctionDocument"
@@ -251,6 +273,7 @@ class PciFunction(Struct, frozen=True):
     transfers: PcieLimits | None = None
     iommu: str | None = None
     physical: PciAddress | None = None
+    msix: MsixTables | None = None
 
     @property
     def called(self) -> str:

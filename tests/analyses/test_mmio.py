@@ -16,13 +16,17 @@ from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.mmio.analysis import MmioReads
 from ptttool.analyses.mmio.document import Mmio
-from ptttool.analyses.mmio.registers import Space, configuration_register, target_name
-from ptttool.analyses.regions import Region, RegionKind
+from ptttool.analyses.regions import Region, RegionKind, regions_of
+from ptttool.analyses.registers import Space, configuration_register, target_of
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.shown import Table, no_names
 from ptttool.analyses.time.model import TimeModel
 from ptttool.api.capture import build_event, plan_recording, record
+from ptttool.documents import Hex
 from ptttool.generate import tlps
+from ptttool.machine.model import Bar, Hex24, Machine, PciFunction, PciFunctions
+from ptttool.machine.nvme import Doorbell
+from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.tlp.direction import DirectionRule
 from tests.reference.matching import COMPLETE, END, ERROR, INSIDE, SHORT
@@ -155,9 +159,29 @@ def test_a_register_that_depends_on_the_function() -> None:
 def test_names_of_targets() -> None:
     bar = Region(0x1000, 0x1FFF, "01:00.0 BAR 0", RegionKind.BAR, 0x100)
     ram = Region(0x1000, 0x1FFF, "System RAM")
-    assert target_name(Space.MEMORY, 0x1004, bar, None) == "01:00.0 BAR 0 + 0x4"
-    assert target_name(Space.MEMORY, 0x1004, ram, None) == target_name(Space.MEMORY, 0x1004, None, None) == "0x1004"
-    assert "01:00.0" in target_name(Space.CONFIGURATION, 0x100 << 12 | 4, None, None)
+    assert target_of(Space.MEMORY, 0x1004, bar, {}) == ("01:00.0 BAR 0 + 0x4", None)
+    assert target_of(Space.MEMORY, 0x1004, ram, {}) == target_of(Space.MEMORY, 0x1004, None, {}) == ("0x1004", None)
+    register, name = target_of(Space.CONFIGURATION, 0x100 << 12 | 4, None, {})
+    assert "01:00.0" in register
+    assert name == configuration_register(4, None)
+
+
+@pytest.mark.parametrize("dstrd", [0, 1, 3])
+def test_names_of_doorbells(dstrd: int) -> None:
+    """Doorbells are named by the distance that what was written shows; nothing is named without the machine."""
+    address = PciAddress(0, 1, 0, 0)
+    drive = PciFunction(address, None, None, Hex24(0x010802), "drive", bars=(Bar(0, Hex(0x8000), Hex(0xBFFF), "memory", False),))
+    machine = Machine(origin="made", functions=PciFunctions({address: drive}))
+    made = Traffic(True)
+    written = {0x9000 + (2 * queue + side) * (4 << dstrd): (queue, side) for queue in (0, 3) for side in (0, 1)}
+    for time, register in enumerate([*written, 0x8014, 0x801C]):
+        made.add(tlps.request(tlps.MRD if register < 0x9000 else tlps.MWR, 0, time, register, 4), time, 0)
+    done = merged(MmioReads, made.batches([3], MmioReads.columns, RULE), replace(Scope(), regions=regions_of(machine)))
+    found: Mmio = done.result(replace(CONTEXT, machine=machine))
+    names = {int(one.address, 16): one.name for one in found.registers}
+    assert {at: names.pop(at) for at in written} == {at: Doorbell(queue, bool(side)).name for at, (queue, side) in written.items()}
+    assert names == {0x8014: "CC", 0x801C: "CSTS"}
+    assert {one.name for one in done.result(CONTEXT).registers} == {None}
 
 
 def test_lspci(tmp_path: Path) -> None:
@@ -174,7 +198,10 @@ def test_lspci(tmp_path: Path) -> None:
     assert found.more + len(found.registers) > 75
     assert found.time.model is TimeModel.COUNTER
     assert all(162 <= flow.ticks.min <= flow.ticks.max <= 163 for flow in found.flows if flow.ticks.n)
-    assert "02:00.0 BAR 0 + 0xf00" in {one.register for one in found.registers}
+    named = {one.register: one.name for one in found.registers if one.space == "memory"}
+    assert named["01:00.0 BAR 0 + 0x1000"] == "SQ 0 tail doorbell"
+    assert named["01:00.0 BAR 0 + 0x1004"] == "CQ 0 head doorbell"
+    assert named["02:00.0 BAR 0 + 0xf00"] is None, "no drive"
 
 
 def test_a_recording_without_outbound_reads(tmp_path: Path) -> None:

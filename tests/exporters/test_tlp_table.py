@@ -8,13 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from ptttool.decoders.hisi_ptt.layout import Layout
+from ptttool.documents import Hex
 from ptttool.exporters.tables.columns import ColumnLayout
 from ptttool.exporters.tables.tlp import LINE_COLUMNS, WITH_INDEX, WITH_NAMES, WITH_TAG, TlpLayout
-from ptttool.machine.model import Hex16, Hex24, Machine, PciFunction, PciFunctions
+from ptttool.machine.model import Bar, Hex16, Hex24, Machine, PciFunction, PciFunctions
 from ptttool.pci import PciAddress
-from ptttool.tlp.columns import ALL_COLUMNS, TLP_SCHEMA
+from ptttool.tlp.columns import ALL_COLUMNS, DIRECTIONS, TLP_SCHEMA
 from tests.support import captures
 from tests.support.records import Words, decode_block, eight, four, packed
 from tests.support.rows import Read
@@ -158,3 +160,15 @@ def test_lines_of_errors_are_red_where_there_is_colour() -> None:
     odd = [number for number, line in enumerate(plain) if {"UR", "CA", "CRS", "RRS", "poisoned"} & set(line.replace(",", " ").split())]
     assert set(odd) <= set(red)
     assert 1 not in red
+
+
+def test_names_of_registers() -> None:
+    """Where the machine's BARs are known, outbound requests say what they address; those of devices do not, whatever their address is."""
+    address = PciAddress(0, 1, 0, 0)
+    drive = replace(MACHINE.functions[address], bars=(Bar(0, Hex(MEMORY - 0x1000), Hex(MEMORY + 0xFFF), "memory", False),))
+    machine = replace(MACHINE, functions=PciFunctions({address: drive}))
+    words = eight(0x40000001, 0x0F, MEMORY + 8, 0)
+    frame = frame_of([words] * 3).with_columns(direction=pl.Series(["outbound", "inbound", "unknown"], dtype=pl.Enum(DIRECTIONS)))
+    for known, expected in ((machine, [True, False, False]), (MACHINE, [False] * 3), (None, [False] * 3)):
+        _, lines = TlpLayout(known, None).table(frame)
+        assert ["SQ 1 tail doorbell" in line for line in lines] == expected

@@ -52,6 +52,7 @@ def test_schema() -> None:
         "transfers": None,
         "iommu": None,
         "physical": None,
+        "msix": None,
     }
     assert document["memory"] is None
 

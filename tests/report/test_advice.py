@@ -199,7 +199,7 @@ def test_registers(tmp_path: Path) -> None:
     with reported("workloads/w-config-dir3-4dw", tmp_path) as found:
         result = found.results["mmio"]
     assert isinstance(result, Mmio)
-    runs = [PollingRun("01:00.0 BAR 0 + 0x1c", reads, 100 * reads, 100.0, index) for reads, index in ((20, 5), (400, 9), (3, 77))]
+    runs = [PollingRun("01:00.0 BAR 0 + 0x1c", None, reads, 100 * reads, 100.0, index) for reads, index in ((20, 5), (400, 9), (3, 77))]
     assert "polling" not in codes(advice_on({"mmio": replace(result, polling=runs[::2])}, {}))
     [polled] = [each for each in advice_on({"mmio": replace(result, polling=runs)}, {}) if each.code == "polling"]
     assert polled.evidence == {"register": "01:00.0 BAR 0 + 0x1c", "reads": 400, "index": 9}

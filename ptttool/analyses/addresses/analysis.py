@@ -45,6 +45,7 @@ from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.needs import Need
 from ptttool.analyses.ranges import RangeSums
 from ptttool.analyses.regions import Region, RegionKind, is_translated, tables_of
+from ptttool.analyses.registers import Space, dstrd_of_drives, target_of
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.sums import starts_of, summed
 from ptttool.pci import format_id
@@ -221,7 +222,7 @@ def address_map(sums: Addresses, machine: Machine | None) -> AddressMap:
         alignment=list(_alignment(sums)),
         widths=list(_widths(sums)),
         interrupts=_interrupts(sums),
-        doorbells=_doorbells(sums),
+        doorbells=_doorbells(sums, machine),
         peer_to_peer=_peers(sums, machine),
     )
 
@@ -345,7 +346,9 @@ def _by_pattern(sums: Addresses, addresses: Array, requests: Array, small: Array
     return kept
 
 
-def _doorbells(sums: Addresses) -> Doorbells:
+def _doorbells(sums: Addresses, machine: Machine | None) -> Doorbells:
+    from ptttool.machine.topology import functions_by_id
+
     addresses, codes, requests, _, indexes = sums.targets.rows()
     writes_at = np.flatnonzero(codes & np.uint64(FLOWS - 1) == _OUTBOUND_WRITE)
     # Several requesters may write one register. Its address is a multiple of 4: in the lowest bit is whether writes have 8 bytes.
@@ -353,20 +356,18 @@ def _doorbells(sums: Addresses) -> Doorbells:
     registers, writes, first = summed((np.add, np.minimum), addresses[writes_at] | is_large, requests[writes_at], indexes[writes_at])
     most = np.lexsort((registers, -writes))[:MAX_LISTED]
     listed, sizes = registers[most] & ~np.uint64(1), 4 + 4 * (registers[most] & np.uint64(1))
-    rows = [
-        DoorbellSums(hex(address), register_name(region, address), size, count, index)
-        for region, address, size, count, index in zip(
-            _at(sums, listed), listed.tolist(), sizes.tolist(), writes[most].tolist(), first[most].tolist(), strict=True
-        )
-    ]
+    functions = {} if machine is None else functions_by_id(machine)
+    distances = dstrd_of_drives(registers & ~np.uint64(1), sums.known, functions)
+    rows = []
+    for region, address, size, count, index in zip(
+        _at(sums, listed), listed.tolist(), sizes.tolist(), writes[most].tolist(), first[most].tolist(), strict=True
+    ):
+        register = name = None
+        if region is not None and region.kind in (RegionKind.BAR, RegionKind.IO_BAR):
+            register, name = target_of(Space.MEMORY, address, region, functions, distances.get(region, 0))
+        # Where there were too many addresses, a row stands for several registers.
+        rows.append(DoorbellSums(hex(address), register, name if sums.targets.shift == 2 else None, size, count, index))
     return Doorbells(int(writes.sum()), rows, len(registers) - len(rows))
-
-
-def register_name(region: Region | None, address: int) -> str | None:
-    """Return an address as a register of a BAR: ``01:00.0 BAR 0 + 0x1000``; None where it is in none."""
-    if region is None or region.kind not in (RegionKind.BAR, RegionKind.IO_BAR):
-        return None
-    return f"{region.name} + {address - region.first:#x}"
 
 
 def _peers(sums: Addresses, machine: Machine | None) -> PeerToPeer:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.registers import with_name
 from ptttool.analyses.shares import percentages
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, named, text_column
 from ptttool.diagnostics import Severity
@@ -213,6 +214,8 @@ class DoorbellSums(Struct, frozen=True):
         The register.
     register : str or None
         The same within its BAR, such as ``01:00.0 BAR 0 + 0x1000``; None where no BAR is known for it.
+    name : str or None
+        What it is, such as ``SQ 1 tail doorbell``; None where that is not known.
     size : int
         Bytes of a write: 4, or 8 for larger ones.
     writes : int
@@ -223,6 +226,7 @@ class DoorbellSums(Struct, frozen=True):
 
     address: str
     register: str | None
+    name: str | None
     size: int
     writes: int
     index: int
@@ -409,7 +413,7 @@ class AddressMap(Shown, Struct, frozen=True):
             text_column("Register"), text_column("Address", 2), Column("Size", Unit.BYTES), Column("Writes", Unit.TLPS),
             Column("First", Unit.INDEX, weight=1),
         )  # fmt: skip
-        rows = [(one.register, one.address, one.size, one.writes, one.index) for one in self.doorbells.rows]
+        rows = [(with_name(one.register, one.name), one.address, one.size, one.writes, one.index) for one in self.doorbells.rows]
         note = "outbound memory writes of at most 8 bytes: doorbells, and other registers"
         yield _shortened("Doorbells", columns, rows, ("all", None, None, self.doorbells.writes, None), self.doorbells.more, note)
 

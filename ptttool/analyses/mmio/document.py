@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ptttool.analyses.drawing.bins import histogram_of_times
 from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.registers import with_name
 from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Severity
@@ -83,7 +84,9 @@ class RegisterUse(Struct, frozen=True):
     Parameters
     ----------
     register : str
-        Its name: ``01:00.0 BAR 0 + 0x1000`` where the machine is known, a register of configuration space, or the address.
+        Where it is: ``01:00.0 BAR 0 + 0x1008`` where the machine is known, a register of configuration space, or the address.
+    name : str or None
+        What it is: ``SQ 1 tail doorbell``, ``MSI-X vector 0 address``; null where that is not known.
     space : str
         ``memory``, ``io`` or ``configuration``.
     address : str
@@ -103,6 +106,7 @@ class RegisterUse(Struct, frozen=True):
     """
 
     register: str
+    name: str | None
     space: str
     address: str
     reads: int
@@ -121,7 +125,9 @@ class PollingRun(Struct, frozen=True):
     Parameters
     ----------
     register : str
-        Its name.
+        Where it is.
+    name : str or None
+        What it is; null where that is not known.
     reads : int
         Number of reads.
     ticks : int or None
@@ -133,6 +139,7 @@ class PollingRun(Struct, frozen=True):
     """
 
     register: str
+    name: str | None
     reads: int
     ticks: int | None
     period_ticks: float | None
@@ -146,6 +153,8 @@ class SlowRequest(Struct, frozen=True):
     ----------
     register : str
         What it addressed.
+    name : str or None
+        What that is; null where that is not known.
     operation : str
         ``read``, ``write`` or ``atomic``.
     ticks : int
@@ -155,6 +164,7 @@ class SlowRequest(Struct, frozen=True):
     """
 
     register: str
+    name: str | None
     operation: str
     ticks: int
     index: int
@@ -250,7 +260,15 @@ class Mmio(Shown, Struct, frozen=True):
             Column("Read again", Unit.TLPS, weight=1), Column("Every", self.time.unit, weight=1), Column("First", Unit.INDEX, weight=2),
         )  # fmt: skip
         rows = [
-            (one.register, one.reads, one.writes, self._scaled(one.mean_ticks), one.repeats, self._scaled(one.period_ticks), one.index)
+            (
+                with_name(one.register, one.name),
+                one.reads,
+                one.writes,
+                self._scaled(one.mean_ticks),
+                one.repeats,
+                self._scaled(one.period_ticks),
+                one.index,
+            )
             for one in self.registers[:_SHOWN]
         ]
         note = "read again: with no other outbound read since"
@@ -265,7 +283,7 @@ class Mmio(Shown, Struct, frozen=True):
                 Column("During", self.time.unit, weight=1), Column("First", Unit.INDEX),
             )  # fmt: skip
             rows = [
-                (one.register, one.reads, self._scaled(one.period_ticks), self._scaled(one.ticks), one.index)
+                (with_name(one.register, one.name), one.reads, self._scaled(one.period_ticks), self._scaled(one.ticks), one.index)
                 for one in self.polling[:_SHOWN]
             ]
             note = "reads of one register with no other outbound read between, the longest runs first"
@@ -275,5 +293,8 @@ class Mmio(Shown, Struct, frozen=True):
                 text_column("Register"), text_column("Operation"), Column("Latency", self.time.unit), Column("Request", Unit.INDEX),
                 Column("Completion", Unit.INDEX, weight=1),
             )  # fmt: skip
-            slowest = [(one.register, one.operation, self._scaled(one.ticks), one.index, one.last) for one in self.slowest[:_SHOWN]]
+            slowest = [
+                (with_name(one.register, one.name), one.operation, self._scaled(one.ticks), one.index, one.last)
+                for one in self.slowest[:_SHOWN]
+            ]
             yield Table("Slowest", columns, slowest, None, max(len(self.slowest) - _SHOWN, 0))

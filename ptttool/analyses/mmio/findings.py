@@ -11,9 +11,9 @@ import numpy as np
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.distribution import Distribution
 from ptttool.analyses.mmio.document import Mmio, PollingRun, RegisterUse, RequestLatency, RequestSums, SlowRequest
-from ptttool.analyses.mmio.registers import Space, target_name
-from ptttool.analyses.mmio.sums import FLOWS, OPERATION_BITS, OPERATIONS, OUTBOUND, READ
+from ptttool.analyses.mmio.sums import FLOWS, OPERATION_BITS, OPERATIONS, OUTBOUND, READ, WRITE
 from ptttool.analyses.regions import Region, tables_of
+from ptttool.analyses.registers import Space, Target, dstrd_of_drives, target_of
 from ptttool.analyses.time.model import TimeModel
 from ptttool.tlp.transactions import REQUESTER_BITS, Ending
 
@@ -39,7 +39,10 @@ def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, co
     keys = [key for key, _ in registers]
     keys += [(Space(int(run["space"])), int(run["target"])) for run in runs]
     keys += [(Space(int(slow["flow"]) >> OPERATION_BITS), int(slow["target"])) for slow in slowest]
-    names = _names(keys, scope.regions, context.machine)
+    shift = max(sums.requests.shift, sums.answered.shift, polling.repeats.shift)
+    targets = _targets(keys, sums, scope.regions, context.machine)
+    if shift:  # a row stands for several registers
+        targets = {key: target._replace(name=None) for key, target in targets.items()}
     return Mmio(
         time=scope.time_facts(clock, context),
         requests=int(sum(requests for _, requests in _by_flow(sums))),
@@ -47,18 +50,26 @@ def mmio_of(sums: RegisterSums, polling: Polling, clock: Clock, scope: Scope, co
         flows=list(_flows(sums, untraced)),
         registers=[
             RegisterUse(
-                register=names[key], space=key[0].title, address=hex(key[1]), reads=use["read"], writes=use["write"],
-                atomics=use["atomic"], answered=use["answered"], mean_ticks=use["ticks"] / use["answered"] if use["answered"] else None,
-                repeats=use["repeats"], period_ticks=use["period"] / use["repeats"] if use["repeats"] and has_time else None,
+                register=targets[key].register,
+                name=targets[key].name,
+                space=key[0].title,
+                address=hex(key[1]),
+                reads=use["read"],
+                writes=use["write"],
+                atomics=use["atomic"],
+                answered=use["answered"],
+                mean_ticks=use["ticks"] / use["answered"] if use["answered"] else None,
+                repeats=use["repeats"],
+                period_ticks=use["period"] / use["repeats"] if use["repeats"] and has_time else None,
                 index=use["index"],
             )
             for key, use in registers
         ],
         more=more,
-        register_bytes=1 << max(sums.requests.shift, sums.answered.shift, polling.repeats.shift),
-        polling=[_run(run, names, has_time) for run in runs],
-        slowest=[_slow(slow, names) for slow in slowest],
-    )  # fmt: skip
+        register_bytes=1 << shift,
+        polling=[_run(run, targets, has_time) for run in runs],
+        slowest=[_slow(slow, targets) for slow in slowest],
+    )
 
 
 def _registers(sums: RegisterSums, polling: Polling) -> tuple[list[tuple[Key, Counter[str]]], int]:
@@ -87,15 +98,22 @@ def _rows(sums: RangeSums, shift: int) -> Iterator[tuple[int, int, int, int, int
     yield from zip(targets.tolist(), *(column.tolist() for column in others), strict=True)
 
 
-def _names(keys: Sequence[Key], regions: tuple[Region, ...], machine: Machine | None) -> dict[Key, str]:
-    names = {}
+def _targets(keys: Sequence[Key], sums: RegisterSums, regions: tuple[Region, ...], machine: Machine | None) -> dict[Key, Target]:
+    from ptttool.machine.topology import functions_by_id
+
+    found = {}
+    functions = {} if machine is None else functions_by_id(machine)
+    targets, flows, *_ = sums.requests.rows()
+    written = targets[flows == Space.MEMORY << OPERATION_BITS | WRITE]
+    distances = dstrd_of_drives(written, regions, functions)
     tables = dict(zip((Space.MEMORY, Space.IO), tables_of(regions), strict=True))
     for key in dict.fromkeys(keys):
         space, target = key
         table = tables.get(space)
         number = 0 if table is None else int(table.find(np.array([target], dtype=np.uint64))[0])
-        names[key] = target_name(space, target, regions[number - 1] if number else None, machine)
-    return names
+        region = regions[number - 1] if number else None
+        found[key] = target_of(space, target, region, functions, 0 if region is None else distances.get(region, 0))
+    return found
 
 
 def _by_flow(sums: RegisterSums) -> Iterator[tuple[int, int]]:
@@ -143,17 +161,17 @@ def _latency(values: Distribution) -> RequestLatency:
     )
 
 
-def _run(run: np.void, names: dict[Key, str], has_time: bool) -> PollingRun:
+def _run(run: np.void, targets: dict[Key, Target], has_time: bool) -> PollingRun:
     reads = int(run["reads"])
     ticks = int(run["last"]) - int(run["first"]) if has_time else None
-    name = names[Space(int(run["space"])), int(run["target"])]
-    return PollingRun(name, reads, ticks, None if ticks is None else ticks / (reads - 1), int(run["index"]))
+    target = targets[Space(int(run["space"])), int(run["target"])]
+    return PollingRun(*target, reads, ticks, None if ticks is None else ticks / (reads - 1), int(run["index"]))
 
 
-def _slow(slow: np.void, names: dict[Key, str]) -> SlowRequest:
+def _slow(slow: np.void, targets: dict[Key, Target]) -> SlowRequest:
     flow = int(slow["flow"])
     return SlowRequest(
-        names[Space(flow >> OPERATION_BITS), int(slow["target"])],
+        *targets[Space(flow >> OPERATION_BITS), int(slow["target"])],
         OPERATIONS[flow & (1 << OPERATION_BITS) - 1],
         int(slow["ticks"]),
         int(slow["index"]),

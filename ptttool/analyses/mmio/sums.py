@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LISTED, MAX_TARGETS
 from ptttool.analyses.distribution import Distribution
-from ptttool.analyses.mmio.registers import REGISTER_BITS, Space
 from ptttool.analyses.ranges import RangeSums
+from ptttool.analyses.registers import REGISTER_BITS, Space
 from ptttool.analyses.sums import SumTable, counted
 from ptttool.table.batch import Batch
 from ptttool.table.values import Values, spread

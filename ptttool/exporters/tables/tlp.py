@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ptttool.exporters.tables.columns import Cell, TableLayout, aligned
+from ptttool.machine.details.registers import NamedRegisters
 from ptttool.machine.model import Machine
 from ptttool.machine.topology import kernel_names_by_id
 from ptttool.pci import format_id
@@ -31,6 +32,7 @@ _BOLD, _RED, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[0m"
 _SUCCESS = "SC"
 # ERR_COR, ERR_NONFATAL, ERR_FATAL.
 _ERROR_MESSAGES = [0x30, 0x31, 0x33]
+_MEMORY_REQUESTS = ("MRd", "MRdLk", "MWr", "DMWr", "FetchAdd", "Swap", "CAS")
 _DIRECTIONS = {"inbound": "in", "outbound": "out", "unknown": "?"}
 
 
@@ -57,6 +59,7 @@ class TlpLayout(TableLayout):
         self._coloured = coloured
         self._files = files
         self._machine = machine
+        self._registers = None if machine is None else NamedRegisters(machine)
         self._width = width
         self._dws = dws
 
@@ -69,6 +72,7 @@ class TlpLayout(TableLayout):
                 *(hex_text(frame.get_column(name)) for name in ("address", "register", "st", "prefix", *DW_COLUMNS)),
                 _names(frame.get_column("requester"), self._machine if self._width is None or self._width >= WITH_NAMES else None),
                 _messages().gather(frame.get_column("message").cast(pl.UInt32)).alias("message"),
+                _register_names(frame, self._registers),
             ]
         )
         cells = [
@@ -114,6 +118,21 @@ def _names(requesters: pl.Series, machine: Machine | None) -> pl.Series:
     return text.replace(list(named), list(named.values())) if named else text
 
 
+def _register_names(frame: pl.DataFrame, registers: NamedRegisters | None) -> pl.Series:
+    """Return the names of the registers that outbound memory requests address; null for all others."""
+    limits = None if registers is None else registers.limits
+    if registers is None or limits is None:
+        return pl.Series("register name", [None] * frame.height, dtype=pl.String)
+    kinds, addresses = frame.get_column("kind").cast(pl.String), frame.get_column("address")
+    is_request = (
+        kinds.is_in(_MEMORY_REQUESTS) & (frame.get_column("direction").cast(pl.String) == "outbound") & addresses.is_between(*limits)
+    )
+    found = [(address, registers.name(address)) for address in addresses.filter(is_request).unique().to_list()]
+    named = {address: name for address, name in found if name is not None}
+    texts = addresses.replace_strict(list(named), list(named.values()), default=None, return_dtype=pl.String)
+    return pl.select(pl.when(is_request).then(texts)).to_series().alias("register name")
+
+
 def _longest_name(machine: Machine) -> int:
     return max([9, *(8 + len(function.kernel_names[0]) for function in machine.functions.values() if function.kernel_names)])
 
@@ -146,7 +165,7 @@ def _target() -> pl.Expr:
 
 
 def _details() -> pl.Expr:
-    """List what else is notable: status, bytes that are still to come, partial byte enables, hints, poison, a prefix."""
+    """List what else is notable: the register, status, bytes that are still to come, partial byte enables, hints, poison, a prefix."""
     # The Byte Count holds the bytes of this completion, too, and its first DW may begin with bytes that were not asked for.
     carried = pl.col("payload_bytes").cast(pl.Int32) - (pl.col("lower_address") % 4).cast(pl.Int32)
     left = pl.col("byte_count").cast(pl.Int32) - carried
@@ -166,7 +185,7 @@ def _details() -> pl.Expr:
     )
     poison = pl.when(pl.col("ep") == 1).then(pl.lit("poisoned"))
     prefix = pl.lit("prefix ") + pl.col("prefix")
-    return pl.concat_str([status, enables, hint, poison, prefix], separator=", ", ignore_nulls=True)
+    return pl.concat_str([pl.col("register name"), status, enables, hint, poison, prefix], separator=", ", ignore_nulls=True)
 
 
 def _binary(name: str) -> pl.Expr:

@@ -1,13 +1,13 @@
-"""A function's configuration space: its Base Address Registers and its PCI Express capability.
+"""A function's configuration space: its Base Address Registers, its PCI Express capability and its MSI-X capability.
 
-Offsets and bits are those of the PCI Express Base Specification: 7.5.1 (header), 7.5.3 (PCI Express capability structure). Without
-privileges, the kernel gives the first 64 bytes alone, which have no capabilities.
+Offsets and bits are those of the PCI Express Base Specification: 7.5.1 (header), 7.5.3 (PCI Express capability structure), 7.7.2 (MSI-X).
+Without privileges, the kernel gives the first 64 bytes alone, which have no capabilities.
 """
 
 from __future__ import annotations
 
 from ptttool.documents import Hex
-from ptttool.machine.model import AddressSpace, Bar, PcieLimits
+from ptttool.machine.model import AddressSpace, Bar, MsixTables, PcieLimits
 
 # Lines of sysfs's ``resource`` that are BARs; what follows is the expansion ROM, BARs of virtual functions and windows of bridges.
 BARS = 6
@@ -17,7 +17,7 @@ _LONGEST_LINE = 80
 
 _STATUS, _HEADER_TYPE, _BAR0, _CAPABILITIES = 0x06, 0x0E, 0x10, 0x34
 _HAS_CAPABILITIES, _BRIDGE, _BRIDGE_BARS = 0x10, 1, 2
-_EXPRESS = 0x10
+_EXPRESS, _MSIX = 0x10, 0x11
 # A list has at most one capability for every 4 bytes above the header; a loop ends here.
 _MOST_CAPABILITIES = 48
 # Types of functions that have a Read Completion Boundary: endpoints, legacy endpoints, root ports, bridges to PCI. Switches have none.
@@ -78,7 +78,7 @@ def limits_of(config: bytes, *, of_virtual: bool = False) -> PcieLimits | None:
         MRRS and extended tags are reserved in a virtual function (7.5.3.4). Whether it has tags of 10 bits, the SR-IOV capability says,
         which is not among these bytes; it cannot where the physical function does not support them (7.5.3.15).
     """
-    at = _find_express(config)
+    at = _find(config, _EXPRESS)
     if at is None:
         return None
     version_and_type = _word(config, at + 2, 2)
@@ -101,18 +101,32 @@ def limits_of(config: bytes, *, of_virtual: bool = False) -> PcieLimits | None:
 
 def is_integrated(config: bytes) -> bool:
     """Tell whether a function is a Root Complex Integrated Endpoint: the type that its PCI Express capability has (7.5.3.2)."""
-    at = _find_express(config)
+    at = _find(config, _EXPRESS)
     return at is not None and _word(config, at + 2, 2) >> 4 & 0xF == _INTEGRATED
 
 
-def _find_express(config: bytes) -> int | None:
+def msix_of(config: bytes) -> MsixTables | None:
+    """Return where the MSI-X table is, as the capability says; None without one, and for one in no BAR."""
+    at = _find(config, _MSIX)
+    if at is None:
+        return None
+    (bar, offset), (pending_bar, pending_offset) = (
+        (word & 0x7, word & ~0x7) for word in (_word(config, at + 4, 4), _word(config, at + 8, 4))
+    )
+    if max(bar, pending_bar) >= BARS:
+        return None
+    return MsixTables((_word(config, at + 2, 2) & 0x7FF) + 1, bar, offset, pending_bar, pending_offset)
+
+
+def _find(config: bytes, capability: int) -> int | None:
+    """Return the offset of a capability of 12 bytes or more; None without it."""
     if len(config) <= 0x40 or _word(config, 0, 2) == 0xFFFF or not config[_STATUS] & _HAS_CAPABILITIES:
         return None
     at = config[_CAPABILITIES] & ~3
     for _ in range(_MOST_CAPABILITIES):
         if at < 0x40 or len(config) < at + 0x0C:
             return None
-        if config[at] == _EXPRESS:
+        if config[at] == capability:
             return at
         at = config[at + 1] & ~3
     return None

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ptttool.budget import CODE as OVER_BUDGET
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.machine.budget import MAX_CONFIG_BYTES, MAX_MEMORY_BYTES, MAX_MEMORY_RANGES
-from ptttool.machine.details.config_space import bars_of, limits_of
+from ptttool.machine.details.config_space import bars_of, limits_of, msix_of
 from ptttool.machine.details.memory_map import memory_ranges
 from ptttool.machine.functions.read import physical_of, readable
 from ptttool.machine.model import Machine, PciFunction, PciFunctions
@@ -69,6 +69,7 @@ def _detailed(
         transfers=limits_of(settings, of_virtual=owner is not None),
         iommu=readable(iommu) or None,
         physical=owner,
+        msix=msix_of(config),
     )
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple
 
 from ptttool.documents import Hex
-from ptttool.machine.details.config_space import bars_of, limits_of
+from ptttool.machine.details.config_space import bars_of, limits_of, msix_of
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import read_machine
-from ptttool.machine.model import AddressSpace, Bar, Machine, PcieLimits
+from ptttool.machine.model import AddressSpace, Bar, Machine, MsixTables, PcieLimits
 from ptttool.machine.sources.tree import TreeSource
 from ptttool.pci import PciAddress
 from tests.support.machines import MACHINES, NEW
@@ -66,6 +66,20 @@ def test_transfers_are_those_of_lspci(machine: Machine, lspci: dict[PciAddress, 
         )  # fmt: skip
         compared += 1
     assert compared == 17
+
+
+def test_msix_tables_are_those_of_lspci(machine: Machine, lspci: dict[PciAddress, str]) -> None:
+    compared = 0
+    for address, text in lspci.items():
+        found = re.search(r"MSI-X: Enable. Count=(\d+).*\n\s*Vector table: BAR=(\d) offset=(\w+)\n\s*PBA: BAR=(\d) offset=(\w+)", text)
+        msix = machine.functions[address].msix
+        if found is None:
+            assert msix is None
+            continue
+        vectors, bar, offset, pending_bar, pending_offset = found.groups()
+        assert msix == MsixTables(int(vectors), int(bar), int(offset, 16), int(pending_bar), int(pending_offset, 16))
+        compared += 1
+    assert compared == 11
 
 
 def config(*, header: int = 0, bars: tuple[int, ...] = (), express: bytes = b"", at: int = 0x40) -> bytes:
@@ -125,6 +139,14 @@ def test_transfers_unknown() -> None:
     assert limits_of(config(express=express(), at=0xF8)) is None, "cut off"
 
 
+def test_no_msix_tables() -> None:
+    """Neither of a capability that is cut off, nor of one that names a BAR that no function has."""
+    table = bytes([0x11, 0, 7, 0x80, 6, 0, 0, 0, 0, 0, 0, 0])
+    assert msix_of(config(express=table, at=0x40)) is None
+    assert msix_of(config(express=bytes([*table[:4], 2, *table[5:]]), at=0x40)) == MsixTables(8, 2, 0, 0, 0)
+    assert msix_of(config(express=table[:8], at=0xF8)) is None
+
+
 LINE = "0x0000000010000000 0x0000000010003fff 0x{flags:016x}"
 
 
@@ -159,5 +181,7 @@ def test_no_bar(flags: int) -> None:
 @given(st.binary(max_size=256), st.text(alphabet="0123456789abcdefx \n-g", max_size=300))
 def test_any_bytes(data: bytes, resource: str) -> None:
     transfers = limits_of(data)
+    msix = msix_of(data)
+    assert msix is None or (1 <= msix.vectors <= 2048 and msix.bar < 6 and msix.pending_bar < 6)
     assert transfers is None or transfers.max_payload in (None, 128, 256, 512, 1024, 2048, 4096)
     assert all(0 <= bar.first <= bar.last < 1 << 64 and bar.number < 6 for bar in bars_of(resource, data))
