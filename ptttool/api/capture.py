@@ -24,6 +24,7 @@ from ptttool.capture.event.parse import parse_event, parse_number, pmu_of
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.capture.keep import Recorded
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE
+from ptttool.capture.perf.tracepoints import TracepointPlan, find_tracepoints, parse_groups
 from ptttool.capture.plan import Plan, check_aux_size
 from ptttool.capture.replay import replay
 from ptttool.capture.sidecar import load
@@ -293,6 +294,7 @@ def plan_recording(
     keep_command: bool = False,
     force: bool = False,
     counters: bool = True,
+    kernel_events: str | Iterable[str] = (),
 ) -> Plan:
     """Plan a recording without starting it. The plan's ``perf_command`` is the command that ``record`` runs.
 
@@ -319,11 +321,14 @@ def plan_recording(
         Record though the file exists: it is kept as ``.old``, and replaces one of that name.
     counters : bool
         Count beside the trace, where the kernel has the ``hisi_pcie`` PMU.
+    kernel_events : str or Iterable of str
+        Groups of the kernel's events that a second perf records beside the trace: ``nvme``, ``block``, ``irq``, ``net``, ``mmio-stacks``.
+        Events that the kernel does not have are left out, with a diagnostic.
 
     Raises
     ------
     UsageError
-        The arguments cannot be combined, or the event was computed without a machine.
+        The arguments cannot be combined, there is no such group of events, or the event was computed without a machine.
     DeviceError
         No CPU can record the device.
 
@@ -336,6 +341,7 @@ def plan_recording(
     perf record -e hisi_ptt0_0/filter=0x80001,type=7,direction=2,format=1/ -C 1 -m ,64M -o perf.data -- sleep 10
     """
     notes: list[Diagnostic] = []
+    groups, kernel = parse_groups(listed(kernel_events)), TracepointPlan()
     if aux_size is not None:
         check_aux_size(aux_size)
     if chosen.device is not None and chosen.machine is not None:
@@ -344,8 +350,11 @@ def plan_recording(
         cpu, why = cpu_of(chosen, cpu)
         aux_size, late = area_of(chosen, aux_size, Path(output), duration)
         notes = [one for one in (late, why) if one is not None]
+        if groups and chosen.device.source is not None:
+            addresses = asked.root_ports if (asked := chosen.request).requester is None else (asked.requester,)
+            kernel = find_tracepoints(chosen.device.source, chosen.machine, addresses, groups)
     size = aux_size or DEFAULT_AUX_SIZE
-    return Plan(chosen, cpu or 0, size, Path(output), duration, command_words(command), keep_command, force, counters, tuple(notes))
+    return Plan(chosen, cpu or 0, size, Path(output), duration, command_words(command), keep_command, force, counters, kernel, tuple(notes))
 
 
 def cpu_of(chosen: ChosenEvent, cpu: int | None) -> tuple[int, Diagnostic | None]:

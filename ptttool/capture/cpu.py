@@ -56,11 +56,22 @@ def occupied_on(machine: Machine, device: PttDevice, addresses: Iterable[PciAddr
     source = device.source
     if source is None:
         return Occupied()
-    named = set(addresses)
-    traced = [address for address in sorted(machine.functions) if address in named or not named.isdisjoint(machine.ancestors(address))]
     own = os.sched_getaffinity(0) if source.live else set()
     everywhere = set(range(os.cpu_count() or 1) if online is None else online)
-    return Occupied(_interrupts(source, traced), frozenset(own) if own < everywhere else frozenset())
+    return Occupied(_interrupts(source, traced_functions(machine, addresses)), frozenset(own) if own < everywhere else frozenset())
+
+
+def traced_functions(machine: Machine, addresses: Iterable[PciAddress]) -> list[PciAddress]:
+    """Return the functions whose TLPs are traced: those of the addresses, and all behind them."""
+    named = set(addresses)
+    return [address for address in sorted(machine.functions) if address in named or not named.isdisjoint(machine.ancestors(address))]
+
+
+def interrupts_of(source: Source, address: PciAddress) -> list[int]:
+    """Return the numbers of a function's interrupts; none where it has none, or the machine does not say."""
+    folder = f"/sys/bus/pci/devices/{address}"
+    numbers = or_none(source.names, f"{folder}/msi_irqs") or [or_none(source.read, f"{folder}/irq") or "0"]
+    return [int(number[:10]) for number in numbers if number.isascii() and number.isdecimal() and number != "0"]
 
 
 def _interrupts(source: Source, functions: Iterable[PciAddress]) -> Counter[int] | None:
@@ -70,19 +81,15 @@ def _interrupts(source: Source, functions: Iterable[PciAddress]) -> Counter[int]
     counts: Counter[int] = Counter()
     looked_at = 0
     for address in functions:
-        folder = f"/sys/bus/pci/devices/{address}"
-        numbers = or_none(source.names, f"{folder}/msi_irqs") or [or_none(source.read, f"{folder}/irq") or "0"]
-        for number in numbers:
-            if not (number.isascii() and number.isdecimal()) or number == "0":
-                continue
+        for number in interrupts_of(source, address):
             looked_at += 1
             if looked_at > MAX_INTERRUPTS:
                 return counts
-            counts.update(_handled_on(source, number[:10]))
+            counts.update(_handled_on(source, number))
     return counts
 
 
-def _handled_on(source: Source, number: str) -> tuple[int, ...]:
+def _handled_on(source: Source, number: int) -> tuple[int, ...]:
     """Return the CPUs that handle an interrupt: those where it ends up, or those that it may go to."""
     for name in ("effective_affinity_list", "smp_affinity_list"):
         text = or_none(source.read, f"{_IRQS}/{number}/{name}") or ""

@@ -168,12 +168,16 @@ class DryRunDocument(Struct, frozen=True):
         The recording as it was asked for.
     command_line : str
         The perf command as one line for a shell.
+    kernel_command_line : str or None
+        That of the second perf, which records the kernel's events (``--with``); no key where there is none.
     """
 
     json_merges: ClassVar = ("plan",)
+    json_omits_none: ClassVar = ("kernel_command_line",)
 
     plan: PlanBody
     command_line: str
+    kernel_command_line: str | None = None
 
 
 @document("trace-series-dry-run")

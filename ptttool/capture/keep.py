@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from ptttool.capture.names import sidecar_path
 from ptttool.capture.perf.counters import LinkCounters
+from ptttool.capture.perf.tracepoints import KernelEvents
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar, TracedCommand, part_of, save
 from ptttool.capture.unfinished.file import UnfinishedFile
@@ -66,12 +67,14 @@ class Recorded(Struct, frozen=True, kw_only=True):
         CPUs that were online when recording began and offline when it ended.
     counters : LinkCounters or None
         What counters beside the trace counted; no key where none did.
+    kernel : KernelEvents or None
+        The kernel's events that were recorded beside the trace; no key where none were.
     diagnostics : tuple of Diagnostic
         What was reported while recording.
     """
 
     json_hides: ClassVar = ("perf_stderr", "went_offline", "diagnostics")
-    json_omits_none: ClassVar = ("counters",)
+    json_omits_none: ClassVar = ("counters", "kernel")
 
     path: Path = field(name="recording")
     old: Path | None = None
@@ -85,6 +88,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     perf_stderr: str = ""
     went_offline: tuple[int, ...] = ()
     counters: LinkCounters | None = None
+    kernel: KernelEvents | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def _repr_html_(self) -> str:
@@ -151,6 +155,7 @@ def settle(plan: Plan, file: UnfinishedFile, content: Sidecar, log: Log) -> tupl
 def _named_copy(plan: Plan, file: UnfinishedFile, content: Sidecar) -> str | None:
     """Save a recording of which others have removed or replaced the file; return the ``.old`` name as :meth:`UnfinishedFile.take_name`."""
     with UnfinishedFile(plan.output) as copy, copy.removed_on_failure():
+        copy.take_beside(file)
         with file.through_proc.open("rb") as source, copy.through_proc.open("wb") as target:
             shutil.copyfileobj(source, target, _COPIED)
         with suppress(OSError, PtttoolError):

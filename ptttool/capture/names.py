@@ -15,6 +15,10 @@ from ptttool.files.remote import beside
 
 SUFFIX = ".ptttool.json"
 """What follows the name of a recording in that of its sidecar."""
+KERNEL_SUFFIX = ".kernel"
+"""What follows the name of an unfinished recording in that of the kernel's events beside it."""
+# What can follow .data in the name of a recording: it was moved, is packed, or one of several of a name.
+_DATA = re.compile(r"(?P<stem>.*)\.data(?P<rest>(\.[0-9]{1,5})?(\.old)?)", re.DOTALL)
 _UNFINISHED = re.compile(r"(?P<wanted>.+)\.[0-9a-f]{16}\.part", re.DOTALL)
 
 
@@ -31,6 +35,22 @@ def sidecar_path(recording: str | Path) -> Path:
     """Return the path of a recording's sidecar; of a packed one (``FILE.xz``) also the one beside ``FILE``."""
     own, *further = (Path(name) for name in sidecar_names(str(recording)))
     return own if not further or own.exists() else further[0]
+
+
+def kernel_name(name: str) -> str:
+    """Return the name of the kernel's events beside a recording: ``NAME.kernel.data`` of ``NAME.data``."""
+    if wanted_name(name) is not None:
+        return name + KERNEL_SUFFIX
+    match = _DATA.fullmatch(name)
+    return f"{name}.kernel.data" if match is None else f"{match['stem']}.kernel.data{match['rest']}"
+
+
+def kernel_path(recording: str | Path) -> Path:
+    """Return the path of the kernel's events beside a recording; of a packed one (``NAME.data.xz``) the one that is there, if any is."""
+    path = Path(recording)
+    plain = next((path.name.removesuffix(end) for end in SUFFIXES if path.name.endswith(end)), path.name)
+    own, *packed = (path.with_name(kernel_name(plain) + end) for end in ("", *SUFFIXES))
+    return own if own.exists() else next((one for one in packed if one.exists()), own)
 
 
 def wanted_name(name: str) -> str | None:

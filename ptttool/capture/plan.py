@@ -9,7 +9,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from ptttool.capture.event.choose import ChosenEvent
+from ptttool.capture.names import kernel_name
 from ptttool.capture.perf.command import DEFAULT_AUX_SIZE, MINIMUM_AUX_SIZE, perf_command
+from ptttool.capture.perf.tracepoints import TracepointPlan
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import UsageError
 from ptttool.machine.model import Machine, PttDevice
@@ -43,6 +45,8 @@ class Plan(Struct, frozen=True):
         Record though the file exists: it is kept as ``.old``, and replaces one of that name.
     counters : bool
         Count beside the trace, where the kernel has the ``hisi_pcie`` PMU.
+    kernel : TracepointPlan
+        The kernel's events that a second perf records beside the trace.
     notes : tuple of Diagnostic
         What was chosen, and why: the CPU; and that the trace ends when the AUX area is full, where it does.
     """
@@ -56,6 +60,7 @@ class Plan(Struct, frozen=True):
     keep_command: bool = False
     force: bool = False
     counters: bool = True
+    kernel: TracepointPlan = TracepointPlan()
     notes: tuple[Diagnostic, ...] = ()
 
     def __post_init__(self) -> None:
@@ -66,7 +71,7 @@ class Plan(Struct, frozen=True):
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """All that is to be reported: of the event, then what was chosen."""
-        return (*self.chosen.diagnostics, *self.notes)
+        return (*self.chosen.diagnostics, *self.notes, *self.kernel.left_out)
 
     @property
     def machine(self) -> Machine:
@@ -99,6 +104,16 @@ class Plan(Struct, frozen=True):
     def perf_command(self) -> list[str]:
         """The perf command, as the user would type it."""
         return self.perf_command_to(self.output, self.command if self.seconds is None else ("sleep", f"{self.seconds:.9g}"))
+
+    @property
+    def kernel_output(self) -> Path:
+        """The file of the kernel's events."""
+        return self.output.with_name(kernel_name(self.output.name))
+
+    @property
+    def kernel_command(self) -> list[str] | None:
+        """The command of the second perf, as the user would type it; None where nothing is recorded beside the trace."""
+        return self.kernel.command(str(self.kernel_output)) if self.kernel.events else None
 
     @property
     def kept_command(self) -> list[str]:

@@ -6,9 +6,10 @@ import platform
 import shlex
 import signal
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ptttool._version import __version__
@@ -17,12 +18,16 @@ from ptttool.capture.checks.contract import require
 from ptttool.capture.checks.host import Host, free_bytes, gather, online_cpus, tracers_now
 from ptttool.capture.documents import PlanBody
 from ptttool.capture.keep import Log, Recorded, Report, settle, traced_part
+from ptttool.capture.names import kernel_name
 from ptttool.capture.perf.counters import CounterPlan, LinkCounters, counters_of_trace
 from ptttool.capture.perf.counting import Counting, not_counted
 from ptttool.capture.perf.errors import Attempt, signal_name, translate
+from ptttool.capture.perf.kernel_events import EventRecording, not_recorded
 from ptttool.capture.perf.recorder import ANSWER, Outcome, Recorder, RecordingProgress, signals_held
 from ptttool.capture.perf.switch import NOT_KNOWN, Switch
+from ptttool.capture.perf.told import NOT_TOLD
 from ptttool.capture.perf.tool import PerfTool
+from ptttool.capture.perf.tracepoints import KernelEvents
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar, TracedCommand, save
 from ptttool.capture.unfinished.file import UnfinishedFile
@@ -82,12 +87,12 @@ def record(
             save(file.path, content, name=plan.output.name, finished=False, file=file.through_proc)
         # A terminal that is closed sends its signal more than once: none comes between perf's end and the recording's name.
         with signals_held():
-            outcome, counters = _run(plan, file, _counters(plan, source, host), log, progress, command_stdout)
-            if not outcome.complete or outcome.unanswered:
-                raise _failure(plan, content, source, host, outcome, file, log)
-            if (ending := _ended_by_others(plan, outcome)) is not None:
+            ran = _run(plan, file, _counters(plan, source, host), log, progress, command_stdout)
+            if not ran.outcome.complete or ran.outcome.unanswered:
+                raise _failure(plan, content, source, host, ran, file, log)
+            if (ending := _ended_by_others(plan, ran.outcome)) is not None:
                 log.add(ending)
-            return _keep(plan, content, outcome, file, log, source, host, counters)
+            return _keep(plan, content, ran, file, log, source, host)
 
 
 def _counters(plan: Plan, source: Source, host: Host) -> CounterPlan | None:
@@ -98,6 +103,14 @@ def _counters(plan: Plan, source: Source, host: Host) -> CounterPlan | None:
     return counters_of_trace(source, plan.device, flow, asked.root_ports, asked.requester, host.perf)
 
 
+class _Ran(Struct, frozen=True):
+    """What ran: perf, and what ran beside it."""
+
+    outcome: Outcome
+    counters: LinkCounters | None = None
+    kernel: KernelEvents | None = None
+
+
 def _run(
     plan: Plan,
     file: UnfinishedFile,
@@ -105,37 +118,54 @@ def _run(
     log: Log,
     progress: Callable[[RecordingProgress], None] | None,
     command_stdout: int | None,
-) -> tuple[Outcome, LinkCounters | None]:
-    def run(*, confirms: bool) -> tuple[Outcome, LinkCounters | None]:
-        with (
-            nullcontext() if counters is None or not confirms else Counting(counters) as counting,
-            Switch(confirms=confirms, counting=counting) as switch,
-        ):
+) -> _Ran:
+    def run(*, confirms: bool) -> _Ran:
+        with ExitStack() as stack:
+            counting = None if counters is None or not confirms else stack.enter_context(Counting(counters))
+            around = _event_recording(plan, file, log, stack) if plan.kernel.events and confirms else None
+            switch = stack.enter_context(Switch(confirms=confirms, counting=counting, around=around))
             words = plan.perf_command_to(file.through_proc, switch.words, switch.options)
             recorder = Recorder(words, file.through_proc, switch, seconds=plan.seconds, command=plan.command, command_stdout=command_stdout)
             outcome = recorder.run(progress)
-            counted, problem = None, None
+            counted, kernel = None, None
             if counting is not None and outcome.begun:
                 counted, problem = counting.ended(switch.counting_from, switch.counting_to)
-        if problem is not None:
-            log.add(problem)
-        return outcome, counted
+                log.add(*(() if problem is None else (problem,)))
+            if around is not None:
+                lasted, problem = around.ended(switch.around_from)
+                if problem is None and outcome.begun:
+                    kernel = KernelEvents(kernel_name(plan.output.name), plan.kernel.events, lasted)
+                else:  # if the trace has not begun, its own error says why
+                    file.remove_beside()
+                    log.add(*((problem,) if problem is not None and outcome.begun else ()))
+        return _Ran(outcome, counted, kernel)
 
     try:
-        outcome, counted = run(confirms=True)
-        if outcome.exit_status == NOT_KNOWN and _NO_SWITCH in outcome.stderr:
-            if outcome.stopped_by is not None:
-                return replace(outcome, stderr=""), None  # what this perf does not know is not why it ended
-            outcome, counted = run(confirms=False)
+        ran = run(confirms=True)
+        if ran.outcome.exit_status == NOT_KNOWN and _NO_SWITCH in ran.outcome.stderr:
+            if ran.outcome.stopped_by is not None:
+                return _Ran(replace(ran.outcome, stderr=""))  # what this perf does not know is not why it ended
+            ran = run(confirms=False)
             if counters is not None:
-                log.add(not_counted(counters, "this perf cannot be told when to begin and to end (--control, perf 5.9)"))
-        return outcome, counted
+                log.add(not_counted(counters, NOT_TOLD))
+            if plan.kernel.events:
+                log.add(not_recorded())
+        return ran
     except BaseException as error:
         if _held(plan, file).holds_none:
             file.remove()
         if isinstance(error, FileNotFoundError) and error.filename == "perf":
             raise PerfError("perf is no longer on PATH", code="perf-missing") from None
         raise
+
+
+def _event_recording(plan: Plan, file: UnfinishedFile, log: Log, stack: ExitStack) -> EventRecording | None:
+    """Start to record the kernel's events; None, with a warning, where there can be no file for them."""
+    try:
+        return stack.enter_context(EventRecording(plan.kernel, file.beside()))
+    except OSError as error:
+        log.add(not_recorded(error.strerror or str(error)))
+        return None
 
 
 def _held(plan: Plan, file: UnfinishedFile) -> HeldTrace:
@@ -155,16 +185,8 @@ def _known_before(plan: Plan, host: Host, clock: KeptClock | None) -> Sidecar:
     )
 
 
-def _keep(
-    plan: Plan,
-    content: Sidecar,
-    outcome: Outcome,
-    file: UnfinishedFile,
-    log: Log,
-    source: Source,
-    host: Host,
-    counters: LinkCounters | None = None,
-) -> Recorded:
+def _keep(plan: Plan, content: Sidecar, ran: _Ran, file: UnfinishedFile, log: Log, source: Source, host: Host) -> Recorded:
+    outcome = ran.outcome
     traced = _traced(plan, outcome)
     # None where sysfs does not say which CPUs are online.
     online = None if host.online is None else online_cpus(source)
@@ -177,7 +199,8 @@ def _keep(
         ended=None if lasted is None else outcome.ended.isoformat(timespec="milliseconds"),
         seconds=outcome.traced,
         went_offline=went_offline,
-        counters=counters,
+        counters=ran.counters,
+        kernel=ran.kernel,
     )
     old, sidecar = settle(plan, file, content, log)
     return Recorded(
@@ -191,7 +214,8 @@ def _keep(
         traced=traced,
         perf_stderr=_with_wanted_name(outcome, file),
         went_offline=went_offline,
-        counters=counters,
+        counters=ran.counters,
+        kernel=ran.kernel,
         diagnostics=tuple(log.diagnostics),
     )
 
@@ -228,8 +252,9 @@ def _traced(plan: Plan, outcome: Outcome) -> TracedCommand | None:
     )
 
 
-def _failure(plan: Plan, content: Sidecar, source: Source, host: Host, outcome: Outcome, file: UnfinishedFile, log: Log) -> PtttoolError:
-    """Return what went wrong; a part of the trace that perf wrote is kept."""
+def _failure(plan: Plan, content: Sidecar, source: Source, host: Host, ran: _Ran, file: UnfinishedFile, log: Log) -> PtttoolError:
+    """Return what went wrong; a part of the trace that perf wrote is kept, and so are the kernel's events."""
+    outcome = ran.outcome
     attempt = Attempt(
         stderr=_with_wanted_name(outcome, file),
         exit_status=outcome.exit_status,
@@ -253,7 +278,7 @@ def _failure(plan: Plan, content: Sidecar, source: Source, host: Host, outcome: 
         )
     held = _held(plan, file)
     if held.aux_bytes:
-        kept = _keep(plan, content, outcome, file, log, source, host)
+        kept = _keep(plan, content, ran, file, log, source, host)
         before = f", and the recording before in {kept.old}" if kept.old else ""
         _add_hint(error, f"what perf wrote until then is in {kept.path}{before}")
         error.details["recording"] = str(kept.path)
@@ -263,6 +288,10 @@ def _failure(plan: Plan, content: Sidecar, source: Source, host: Host, outcome: 
         _add_hint(error, f"what perf wrote until then is in {file.path}, in which no trace can be read: see {recover}")
         error.details["recording"] = str(file.path)
         return error
+    if ran.kernel is not None:
+        with suppress(OSError):
+            error.details["kernel_events"] = str(plan.output.with_name(file.keep_beside()))
+            _add_hint(error, f"the kernel's events are in {error.details['kernel_events']}")
     file.remove()
     if (seconds := _seen(outcome)) is not None:
         late = driver_on(plan.machine).commits_early is False

@@ -21,6 +21,7 @@ from ptttool.capture.checks.output import require_output
 from ptttool.capture.documents import PlanBody
 from ptttool.capture.event.terms import DIRECTION_VALUES, FORMATS, OUTBOUND, TYPES, fields_of
 from ptttool.capture.keep import Log, Recorded, Report, settle, traced_part
+from ptttool.capture.perf.kernel_events import not_recorded
 from ptttool.capture.plan import Plan
 from ptttool.capture.sidecar import Sidecar
 from ptttool.capture.unfinished.file import UnfinishedFile
@@ -112,6 +113,8 @@ def _what_it_is(plan: Plan, recording: BundledRecording) -> Iterator[Diagnostic]
         yield Diagnostic(Severity.INFO, "duration-without-effect", message)
     if plan.command:
         yield Diagnostic(Severity.WARNING, "command-not-run", "the command was not run")
+    if plan.kernel.events:
+        yield not_recorded("the bundled recording has none")
 
 
 def bundled() -> list[BundledRecording]:

@@ -20,6 +20,7 @@ from ptttool.budget import CODE as OVER_BUDGET
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
 from ptttool.capture.names import sidecar_names, sidecar_path
 from ptttool.capture.perf.counters import LinkCounters
+from ptttool.capture.perf.tracepoints import KernelEvents
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document, read_json, to_json
 from ptttool.errors import InputError, PtttoolError
@@ -37,7 +38,7 @@ _SHORTEST, _LONGEST = 1e-6, 1e9
 
 
 # Keys that came to this version later.
-_LATER = {"replay_of", "went_offline", "seconds", "clock", "counters"}
+_LATER = {"replay_of", "went_offline", "seconds", "clock", "counters", "kernel"}
 
 
 class TracedCommand(Struct, frozen=True):
@@ -118,6 +119,8 @@ class Sidecar(Struct, frozen=True, kw_only=True):
         of older versions.
     counters : LinkCounters or None
         What counters beside the trace counted; null where none did, and in sidecars of older versions.
+    kernel : KernelEvents or None
+        The kernel's events that were recorded beside the trace; null where none were, and in sidecars of older versions.
     """
 
     json_types: ClassVar = {"machine": dict[str, object]}
@@ -137,6 +140,7 @@ class Sidecar(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     clock: KeptClock | None = None
     counters: LinkCounters | None = None
+    kernel: KernelEvents | None = None
 
     @property
     def device(self) -> PttDevice | None:
@@ -299,6 +303,8 @@ def _checked(path: str, recording: str, body: Mapping[str, Any]) -> tuple[Sideca
         return None, _unusable(path, "damaged", "is damaged: no clock can be so", at="$.clock")
     if sidecar.counters is not None and not sidecar.counters.is_possible:
         return None, _unusable(path, "damaged", "is damaged: counters that cannot be", at="$.counters")
+    if sidecar.kernel is not None and not sidecar.kernel.is_possible:
+        return None, _unusable(path, "damaged", "is damaged: events that cannot be", at="$.kernel")
     if other:
         return None, _unusable(path, "other-recording", "belongs to another recording")
     return sidecar, None

@@ -91,7 +91,7 @@ def test_of_one_requester_only_lengths_are_counted(here: WithCounters) -> None:
 
 @pytest.mark.parametrize("case", ["busy", "mute", "killed", "refused", "old"])
 def test_the_trace_goes_on_without_counters(here: WithCounters, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ptttool.capture.perf.counting._READY", 0.5)
+    monkeypatch.setattr("ptttool.capture.perf.told._READY", 0.5)
     done = here.run(*EIGHT_DW, "--fail-on-loss", "--json", "--", "true", STANDIN_STAT=case)
     assert done.returncode == 0, done.stderr
     assert "hisi_pcie0_core0" in done.stderr

@@ -22,6 +22,7 @@ from ptttool.capture.checks.host import CAP_IPC_LOCK, CAP_PERFMON, Host, OutputF
 from ptttool.capture.device.lock import hold_device
 from ptttool.capture.device.tracers import Process
 from ptttool.capture.perf.tool import PerfTool, names_ptt
+from ptttool.capture.perf.tracepoints import GROUPS
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.doctor.checks.host import installation
 from ptttool.doctor.contract import CHECKS, NOT_RECORDED, Finding, Status, check, failed, in_order
@@ -95,9 +96,17 @@ def one(found: Examination, name: str) -> Finding:
 
 def test_a_machine_on_which_a_trace_would_work() -> None:
     found = of_tree()
-    assert states(found) == {"perf-text": "perf-text-unknown"}
+    assert states(found) == {"perf-text": "perf-text-unknown", "tracepoints": "no-tracefs"}
     assert (found.works, found.exit_code) == (True, ExitCode.SUCCESS)
     assert found.devices == ("hisi_ptt0_0",)
+
+
+def test_tracepoints() -> None:
+    """Those that the kernel has; it is no warning that it lacks some."""
+    events = (name for group, names in GROUPS.items() if group != "mmio-stacks" for name in names)
+    found = of_tree(more={f"/sys/kernel/tracing/events/{name.replace(':', '/')}/format": b"" for name in events})
+    finding = one(found, "tracepoints")
+    assert (finding.status, finding.details["missing"]) == (Status.OK, {"mmio-stacks": list(GROUPS["mmio-stacks"])})
 
 
 def test_a_recorded_machine_is_never_ok_by_what_it_does_not_hold() -> None:

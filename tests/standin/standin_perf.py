@@ -93,6 +93,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if arguments[:1] == ["stat"]:
         return count(arguments[1:])
+    if arguments[:2] == ["record", "-a"]:
+        return record_events(arguments[1:])
     if arguments[:1] != ["record"]:
         sys.exit(f"the stand-in does not know {arguments[:1]}")
     options = Options(arguments[1:])
@@ -162,6 +164,45 @@ def count_until_told(arguments: list[str]) -> int:
         number = held.get(event, 7) + int(os.environ.get("STANDIN_MORE", "0"))
         value = "<not counted>" if case == "busy" else str(number)
         os.write(int(values["--log-fd"]), f"{value};;hisi_pcie0_core0/{event},port=0x1/;1000000;100.00;;\n".encode())
+    return leave(-signal.SIGINT)
+
+
+def record_events(arguments: list[str]) -> int:
+    """``perf record -a``: a file in whose data section is what it was asked for and told, each with its time, as JSON.
+
+    ``STANDIN_EVENTS``: ``refused`` (not permitted), ``unknown`` (no such tracepoint), ``mute`` (no answer), ``killed`` (once they are on),
+    ``full`` (no space: the file is not finished).
+    """
+    case = os.environ.get("STANDIN_EVENTS", "")
+    if case == "refused":
+        sys.stderr.write("Error:\nAccess to performance monitoring and observability operations is limited.\n")
+        return 255
+    if case == "unknown":
+        sys.stderr.write("event syntax error: 'nvme:nvme_sq'\n                     \\___ unknown tracepoint\n")
+        return 129
+    control, answers = (int(one) for one in arguments[arguments.index("--control") + 1].removeprefix("fd:").split(","))
+    stopped: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _frame: stopped.append(number))
+    told: list[tuple[str, float]] = []
+    while not stopped:
+        if control < 0 or not select.select([control], [], [], 0.05)[0]:
+            time.sleep(0.05 if control < 0 else 0)
+            continue
+        words = os.read(control, 100)
+        control = control if words else -1
+        if words and case != "mute":
+            told.append((words.decode().strip(), time.monotonic()))
+            os.write(answers, b"ack\n\0")
+            if case == "killed" and told[-1][0] == "enable":
+                os.kill(os.getpid(), signal.SIGKILL)
+    data = json.dumps({"arguments": arguments, "told": told, "ended": time.monotonic()}).encode()
+    size = 0 if case == "full" else len(data)
+    head = b"PERFILE2" + struct.pack("<4QQQ", 104, 0, 104, 0, 104, size) + bytes(48)
+    Path(arguments[arguments.index("-o") + 1]).write_bytes(head + data)
+    if case == "full":
+        sys.stderr.write("failed to write perf data, error: No space left on device\n")
+        return 255
+    sys.stderr.write("[ perf record: Woken up 1 times to write data ]\n")
     return leave(-signal.SIGINT)
 
 

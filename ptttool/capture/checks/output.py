@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +19,12 @@ LEAST_SPACE = 1 << 20
 
 @check("output", order=40, error=OutputError, other_errors={"output-not-permitted": AccessError})
 def output_writable(host: Host, plan: Plan) -> Iterator[Diagnostic]:
-    """Look at the output file and its folder."""
-    return _problems(host.output, force=plan.force)
+    """Look at the output file and its folder, and at the file of the kernel's events."""
+    yield from _problems(host.output, force=plan.force)
+    beside = plan.kernel_output
+    # That of a recording which makes way goes with it.
+    if plan.kernel.events and os.path.lexists(beside) and not (beside.is_file() and host.output.kind == "file" and plan.force):
+        yield _error("exists", f"{beside}: exists already", "move it away, or name another file with -o")
 
 
 def require_output(path: Path, *, force: bool) -> None:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from ptttool.capture.perf.counting import Counting
+from ptttool.capture.perf.told import ToldPerf
 
 # The command for a perf without --control: it reports, and waits for the end of the other pipe.
 _WAIT = 'echo >"$0" && exec cat "$1"'
@@ -38,8 +38,10 @@ class Switch:
     ----------
     confirms : bool
         Whether perf knows ``--control``.
-    counting : Counting or None
+    counting : ToldPerf or None
         Counters that are on while the trace is: they are turned on once it is on, and off before it is turned off.
+    around : ToldPerf or None
+        What is on for longer: it is turned on before the trace is, and off once it is off.
 
     Attributes
     ----------
@@ -53,11 +55,13 @@ class Switch:
         When perf was asked to turn the event on, when it answered, when it was asked to turn it off, when it answered (CLOCK_MONOTONIC).
     counting_from, counting_to : float or None
         Between these times the counters were on; None where they did not answer.
+    around_from : float or None
+        When what is on for longer was on; None where it did not answer.
     """
 
-    def __init__(self, *, confirms: bool = True, counting: Counting | None = None) -> None:
+    def __init__(self, *, confirms: bool = True, counting: ToldPerf | None = None, around: ToldPerf | None = None) -> None:
         self.confirms = confirms
-        self._counting = counting
+        self._counting, self._around = counting, around
         control, self._control = os.pipe()
         self._answers, answers = os.pipe()
         self._orders, self._order = os.pipe()
@@ -74,6 +78,7 @@ class Switch:
         self.disabled: float | None = None
         self.counting_from: float | None = None
         self.counting_to: float | None = None
+        self.around_from: float | None = None
 
     def begun(self, seconds: float | None = None) -> None:
         """Ask perf, which has inherited its descriptors, to turn the event on, and off some seconds after its answer."""
@@ -118,11 +123,13 @@ class Switch:
         """Speak with perf until it has ended: one that loses its control before may end without finishing its file."""
         # Held here, a lock or a pipe would outlive the process that it belongs to.
         held = {self._control, self._answers, self._orders, self._note}
-        counting = self._counting
-        if counting is not None:
-            held.update(counting.held)
+        counting, around = self._counting, self._around
+        for told in (counting, around):
+            held.update(() if told is None else told.held)
         self._close({int(one.name) for one in Path("/proc/self/fd").iterdir()} - held)
         counts = counting is not None and counting.is_ready()
+        if around is not None and around.is_ready() and around.turned(on=True):
+            self._noting("around_from")
         if self.confirms:
             self._noting("enabling")
             os.write(self._control, b"enable\n")
@@ -146,6 +153,8 @@ class Switch:
                     deadline = math.inf if seconds is None or self.disabling else time.monotonic() + seconds
                 elif self.disabling is not None:
                     self._noting("disabled")
+                    if self.around_from is not None and around is not None:
+                        around.turned(on=False)
             if self._orders in ready:  # or the process that gives them has ended
                 ends.unregister(self._orders)
             if self.disabling is None and (self._orders in ready or time.monotonic() >= deadline):

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from ptttool.capture.names import SUFFIX
+from ptttool.capture.names import SUFFIX, kernel_name
 from ptttool.errors import AccessError, InputError, PtttoolError
 from ptttool.files.failures import output_failure
 from ptttool.files.local import open_regular
@@ -25,6 +25,8 @@ from ptttool.files.locations import opened_folder
 from ptttool.files.renaming import rename_new
 
 _F_SETSIG = 10
+# Names that are tried for what has lost its recording.
+_MOST_NAMES = 100
 
 
 class UnfinishedFile:
@@ -73,7 +75,22 @@ class UnfinishedFile:
     @property
     def through_proc(self) -> Path:
         """The path by which perf and this process reach exactly this file, whatever has its name."""
-        return Path("/proc", os.readlink("/proc/self"), "fd", str(self.descriptor))  # noqa: PTH115 - a process ID as /proc counts them
+        return _through_proc(self.descriptor)
+
+    def beside(self) -> Path:
+        """Create the file of the kernel's events beside the recording; return the path by which perf reaches exactly this file.
+
+        It gets its name, moves and goes with the recording.
+
+        Raises
+        ------
+        OSError
+            It cannot be created.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(kernel_name(self.name), flags, 0o600, dir_fd=self._folder)
+        self._stack.callback(os.close, descriptor)
+        return _through_proc(descriptor)
 
     def take_name(self, name: str, *, keep_old: bool = True) -> str | None:
         """Give the recording its name, and its sidecar with it. Nothing is replaced.
@@ -101,12 +118,31 @@ class UnfinishedFile:
         with suppress(OSError):  # pipes and special file systems
             os.fsync(self.descriptor)
         self._require_own_name()
+        if not keep_old and self._exists(kernel_name(self.name)) and self._exists(kernel_name(name)):
+            raise FileExistsError(errno.EEXIST, "the name of the kernel's events is taken", kernel_name(name))
         moved = self._make_way(name) if keep_old else None
         rename_new(self.name, name, source=self._folder, target=self._folder)
-        with suppress(OSError):  # the recording matters more than the file beside it
+        with suppress(OSError):  # the recording matters more than the files beside it
             os.rename(self.name + SUFFIX, name + SUFFIX, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        with suppress(OSError):
+            rename_new(kernel_name(self.name), kernel_name(name), source=self._folder, target=self._folder)
         self._sync_folder()
         return moved
+
+    def keep_beside(self) -> str:
+        """Give the file of the kernel's events its name, or the next free one, without a recording; return the name.
+
+        Raises
+        ------
+        OSError
+            It is not there, the file system refuses, or all names are taken.
+        """
+        names = (kernel_name(self.wanted.name + (f".{number}" if number else "")) for number in range(_MOST_NAMES))
+        for name in names:
+            with suppress(FileExistsError):
+                rename_new(kernel_name(self.name), name, source=self._folder, target=self._folder)
+                return name
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
 
     def _sync_folder(self) -> None:
         with suppress(OSError):
@@ -141,7 +177,18 @@ class UnfinishedFile:
             os.unlink(old + SUFFIX, dir_fd=self._folder)
         with suppress(FileNotFoundError):
             os.rename(name + SUFFIX, old + SUFFIX, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        with suppress(OSError):  # it is none of the recording that has that name now
+            os.unlink(kernel_name(old), dir_fd=self._folder)
+        with suppress(OSError):
+            os.rename(kernel_name(name), kernel_name(old), src_dir_fd=self._folder, dst_dir_fd=self._folder)
         return old
+
+    def _exists(self, name: str) -> bool:
+        try:
+            os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
 
     @contextmanager
     def removed_on_failure(self) -> Iterator[None]:
@@ -155,8 +202,9 @@ class UnfinishedFile:
             raise
 
     def remove(self) -> None:
-        """Remove the file and its sidecar."""
+        """Remove the file and those beside it."""
         self.remove_sidecar()
+        self.remove_beside()
         with suppress(FileNotFoundError):
             os.unlink(self.name, dir_fd=self._folder)
 
@@ -165,12 +213,26 @@ class UnfinishedFile:
         with suppress(FileNotFoundError):
             os.unlink(self.name + SUFFIX, dir_fd=self._folder)
 
+    def take_beside(self, other: UnfinishedFile) -> None:
+        """Take over the kernel's events of another unfinished recording in the folder, if it has some."""
+        with suppress(OSError):
+            rename_new(kernel_name(other.name), kernel_name(self.name), source=self._folder, target=self._folder)
+
+    def remove_beside(self) -> None:
+        """Remove the file of the kernel's events alone."""
+        with suppress(FileNotFoundError):
+            os.unlink(kernel_name(self.name), dir_fd=self._folder)
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close the file; it stays."""
         self._stack.close()
+
+
+def _through_proc(descriptor: int) -> Path:
+    return Path("/proc", os.readlink("/proc/self"), "fd", str(descriptor))  # noqa: PTH115 - a process ID as /proc counts them
 
 
 def is_being_written(descriptor: int) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ptttool.capture.budget import MAX_SIDECAR_BYTES
-from ptttool.capture.names import SUFFIX, sidecar_path, unfinished_in, unfinished_of, wanted_name
+from ptttool.capture.names import KERNEL_SUFFIX, SUFFIX, kernel_name, sidecar_path, unfinished_in, unfinished_of, wanted_name
 from ptttool.capture.sidecar import Sidecar, find, identifies
 from ptttool.capture.unfinished.file import UnfinishedFile, is_being_written
 from ptttool.capture.unfinished.held_trace import HeldTrace, held_trace
@@ -133,7 +133,18 @@ def leftovers(folder: Path) -> Iterator[Diagnostic]:
 
 
 def tidy_sidecars(folder: Path) -> None:
-    """Give sidecars their name where a run ended after it had named the recording; remove those of recordings that are gone."""
+    """Give files beside a recording their name where a run ended after it had named it; remove those of recordings that are gone."""
+    for path in folder.glob(f"*.part{KERNEL_SUFFIX}"):
+        unfinished = path.with_name(path.name.removesuffix(KERNEL_SUFFIX))
+        name = wanted_name(unfinished.name)
+        if name is None or unfinished.exists() or path.is_symlink() or path.lstat().st_uid != os.geteuid():
+            continue
+        known, target = find(folder / name)[0], folder / kernel_name(name)
+        with suppress(OSError):
+            if known is not None and known.kernel is not None and not target.exists():
+                path.rename(target)
+            else:
+                path.unlink()
     for path in folder.glob(f"*.part{SUFFIX}"):
         unfinished = path.with_name(path.name.removesuffix(SUFFIX))
         name = wanted_name(unfinished.name)

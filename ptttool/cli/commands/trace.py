@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     Example("ptttool trace --rootport nvme0 --duration 10 -o nvme.data", "What an NVMe drive sends, for 10 seconds.", on_demo=True),
     Example("ptttool trace --rootport nvme0 --format 8dw -- fio job.fio", "Whole headers, while a program runs.", on_demo=True),
+    Example("ptttool trace --rootport nvme0 --with nvme,irq -- fio job.fio", "And what the kernel had to do with it.", on_demo=True),
     Example("ptttool trace --rootport nvme0 --for latency --duration 10", "What an analysis needs; see 'ptttool plan'.", on_demo=True),
     Example("ptttool trace --rootport nvme0 --direction outbound --duration 5", "Each outbound type, one after another.", on_demo=True),
     Example(
@@ -49,6 +50,7 @@ EXAMPLES = (
 
 FILES = (
     KeptFile("FILE.ptttool.json", "Names of ports and devices, options, tune attributes and the measured clock: take it along with FILE."),
+    KeptFile("NAME.kernel.data", "With --with: the kernel's events beside NAME.data, another perf.data file."),
     KeptFile("FILE.old", "The recording that had the name before, with its FILE.old.ptttool.json."),
     KeptFile("FILE.series.json", "Of several runs: which there are, how far each came; it stands for their recordings."),
 )
@@ -94,10 +96,14 @@ def trace(
         bool, typer.Option("--counters/--no-counters", help="Count TLPs beside the trace, where the kernel has the hisi_pcie PMU: what "
         "they count and the recording lacks is reported.")
     ] = True,
+    with_events: Annotated[
+        str | None, typer.Option("--with", metavar="GROUP,...", help="Record events of the kernel meanwhile, by a second perf, to "
+        "NAME.kernel.data beside NAME.data: nvme, block, irq, net, mmio-stacks. Those of the traced functions, where the kernel can tell.")
+    ] = None,
     fail_on_loss: Annotated[
         bool, typer.Option("--fail-on-loss", help="For CI: end with exit code 5 if something seems to be missing. The recording is kept.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the perf command and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the perf commands and do nothing.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what perf itself said.")] = False,
     command: Annotated[
         list[str] | None,
@@ -120,6 +126,9 @@ def trace(
 
     Where the kernel has the hisi_pcie PMU, its counters run within the time of the trace: fewer TLPs recorded than counted are a loss,
     the only sign of records that the device itself overwrote.
+
+    --with runs a second perf from just before the trace until just after it, with the same clock. It may fail alone: the recording is
+    kept, and the other way round. An event costs the kernel about 1 µs.
 
     Where the kernel does not say which PTT device a root port belongs to (before Linux 6.5), the driver is asked, as root and while
     no process traces.
@@ -172,6 +181,7 @@ def trace(
             keep_command=keep_command,
             force=force,
             counters=counters,
+            kernel_events=() if with_events is None else with_events.split(","),
         )
         for each in chosen
     ]
@@ -229,7 +239,7 @@ def _planned(
 
 
 def _print_commands(plans: Sequence[Plan], *, json: bool) -> None:
-    """Print the perf command of each run."""
+    """Print the perf commands of each run: first that of the kernel's events, which begins before the trace."""
     from msgspec.structs import replace
 
     from ptttool.capture.documents import DryRunDocument, DryRunSeriesDocument, PlanBody
@@ -237,10 +247,11 @@ def _print_commands(plans: Sequence[Plan], *, json: bool) -> None:
     documents = []
     for plan in plans:
         line = shlex.join(plan.perf_command)
+        beside = None if plan.kernel_command is None else shlex.join(plan.kernel_command)
         asked = PlanBody.of_plan(plan, plan.diagnostics)
-        documents.append(DryRunDocument(replace(asked, command=tuple(plan.perf_command)), line))
-        if not json:
-            print_line(clean(line))
+        documents.append(DryRunDocument(replace(asked, command=tuple(plan.perf_command)), line, beside))
+        for one in () if json else filter(None, (beside, line)):
+            print_line(clean(one))
     if json:
         print_json(documents[0] if len(documents) == 1 else DryRunSeriesDocument(tuple(documents)))
 

@@ -232,6 +232,8 @@ def _one(plan: Plan, recorded: Recorded, how: Reporting) -> tuple[TraceDocument 
     where = clean(str(recorded.path))
     took = "" if recorded.elapsed is None else f" in {recorded.elapsed:.3g} s of trace"
     beside = "" if recorded.sidecar is None else f", and its names in {clean(recorded.sidecar.name)}"
+    if recorded.kernel is not None:
+        beside += f", the kernel's events in {clean(recorded.kernel.file)}"
     note(f"recorded {where}: {mebibytes(recorded.size)}{took}{beside}; ptttool decode {shlex.quote(where)} shows its TLPs")
     return None, failure
 

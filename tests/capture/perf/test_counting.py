@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ptttool.capture.perf import counting as module
+from ptttool.capture.perf import told as module
 from ptttool.capture.perf.counters import CounterPlan, counters_of_trace
 from ptttool.capture.perf.counting import NOT_COUNTED, Counting
 from ptttool.capture.perf.switch import Switch
@@ -61,7 +61,7 @@ def test_pairs_are_one_group() -> None:
 
 def test_what_is_no_perf(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_READY", 0.2)
-    monkeypatch.setattr(module, "_END", 0.2)
+    monkeypatch.setattr(Counting, "patience", 0.2)
     for program in "/nonexistent/perf", "true", "yes":
         with Counting(CounterPlan(PLAN.pmu, PLAN.events, PLAN.filter, program)) as counting:
             assert not counting.is_ready()
