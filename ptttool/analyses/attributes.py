@@ -16,17 +16,20 @@ from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope, TlpAnalysis
-from ptttool.analyses.shown import Column, Facts, Names, Note, Part, Table, Unit, text_column
-from ptttool.analyses.sums import summed
+from ptttool.analyses.shown import Column, Facts, Names, Note, Part, Table, Unit, named, text_column
+from ptttool.analyses.sums import SumTable, summed
 from ptttool.capture.event.terms import Format
 from ptttool.diagnostics import Severity
 from ptttool.documents import document
 from ptttool.pci import format_id
 from ptttool.table.batch import Batch
+from ptttool.tlp.codes import PROCESSING_HINTS
 from ptttool.tlp.columns import DIRECTIONS, KINDS
 
 # PCIe 6.x, 2.2.10.4: the first byte of an end-end prefix with a Process Address Space ID.
 PASID_PREFIX: Final = 0x91
+# Rows of steering tags that people see.
+_SHOWN: Final = 20
 # Fields of the key that TLPs are counted by: name of the column, bits. A field that a TLP does not have is 0.
 _FIELDS: Final = (("requester", 16), ("kind", 5), ("direction", 2), ("attr", 3), ("at", 2), ("th", 1), ("tc", 3), ("so", 1), ("pasid", 1))
 _SHIFTS: Final = {name: sum(bits for _, bits in _FIELDS[:at]) for at, (name, _) in enumerate(_FIELDS)}
@@ -47,6 +50,42 @@ _ATTRIBUTES: Final = {
 _WORDS: Final = {name: words for name, (_, words, *_) in _ATTRIBUTES.items()} | {"tc": "Traffic Class other than 0"}
 
 Array = npt.NDArray[Any]
+
+# A key of steering tags: requester, kind, direction, processing hint, and the tag, which has one bit more where it stands for all of them.
+_TAG_BITS: Final = 17
+_STEERED: Final = (("requester", 16), ("kind", 5), ("direction", 2), ("ph", 2), ("st", _TAG_BITS))
+_ANY_TAG: Final = 1 << _TAG_BITS - 1
+
+
+class SteeringCount(Struct, frozen=True):
+    """TLPs with one Processing Hint and one Steering Tag (TPH): where in the caches of a host the data shall go.
+
+    Parameters
+    ----------
+    requester : str
+        Requester ID.
+    kind : str
+        Kind of TLP.
+    direction : str
+        ``inbound``, ``outbound``, ``unknown``.
+    hint : str
+        The Processing Hint (PH): bidirectional, requester, target, target with priority.
+    tag : int or None
+        The Steering Tag (ST), 8 bits, or 16 where pattern v1 or a TPH prefix gives them, which 4DW records do not keep; 0: no preference.
+        None where there are too many different ones: for all of them.
+    tlps : int
+        TLPs.
+    index : int
+        Number of the first one.
+    """
+
+    requester: str
+    kind: str
+    direction: str
+    hint: str
+    tag: int | None
+    tlps: int
+    index: int
 
 
 class AttributeCounts(Struct, frozen=True):
@@ -109,6 +148,10 @@ class Attributes(Shown, Struct, frozen=True):
         Records that are not TLPs.
     left_out : int
         TLPs that are in no row, as there are too many different ones.
+    steering : list of SteeringCount
+        TLPs with hints by requester, kind, direction, Processing Hint and Steering Tag, most first, at most 2,048.
+    more_steering : int
+        Further ones that are not listed.
     """
 
     tlps: int
@@ -117,6 +160,8 @@ class Attributes(Shown, Struct, frozen=True):
     first: dict[str, int]
     undecodable: int
     left_out: int
+    steering: list[SteeringCount]
+    more_steering: int
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield what is to be seen."""
@@ -141,6 +186,8 @@ class Attributes(Shown, Struct, frozen=True):
         if has_classes:
             columns.append(text_column("Other traffic classes", 2))
         yield Table("Attributes by requester, kind and direction", columns, rows, more=self.more_rows, note="TLPs that have the attribute.")
+        if self.steering:
+            yield self._steering(names)
         if self.first:
             yield Facts([(_WORDS[field], f"TLP {index}") for field, index in self.first.items()], "First TLP with it")
         if self.undecodable:
@@ -148,13 +195,26 @@ class Attributes(Shown, Struct, frozen=True):
         if self.left_out:
             yield Note(f"{self.left_out:,} TLPs are in no row: there are too many different requesters and attributes", Severity.WARNING)
 
+    def _steering(self, names: Names) -> Table:
+        heads = text_column("Requester"), text_column("Name", 3), text_column("Kind"), text_column("Direction"), text_column("Hint", 1)
+        columns = (*heads, text_column("Steering tag"), Column("TLPs", Unit.TLPS), Column("First", Unit.INDEX, weight=1))
+        rows = [
+            (
+                row.requester, named(names, row.requester), row.kind, row.direction, row.hint,
+                "any" if row.tag is None else f"{row.tag:#x}", row.tlps, row.index,
+            )
+            for row in self.steering[:_SHOWN]
+        ]  # fmt: skip
+        more = max(len(self.steering) - _SHOWN, 0) + self.more_steering
+        return Table("Steering tags", columns, rows, more=more, note="Where data shall go in the host's caches. 0x0: no preference.")
+
 
 class AttributesAnalysis(TlpAnalysis[Attributes]):
     """Counts TLPs by everything that tells attributes apart: few different keys."""
 
     name = "attributes"
-    meaning = "ordering and placement: relaxed ordering, no snoop, hints, address types, PASID, traffic classes, by requester"
-    columns = ("index", "requester", "kind", "direction", "attr", "at", "th", "tc", "so", "prefix")
+    meaning = "ordering and placement: relaxed ordering, no snoop, steering tags, address types, PASID, traffic classes, by requester"
+    columns = ("index", "requester", "kind", "direction", "attr", "at", "th", "tc", "so", "prefix", "ph", "st")
     needs = (Need("relaxed ordering, no snoop, address types, PASID and traffic classes", "--format 8dw", format=Format.DW8),)
 
     def __init__(self, scope: Scope | None = None) -> None:
@@ -165,6 +225,8 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
         self._held = {"8dw": False, "so": False}
         self._undecodable = 0
         self._left_out = 0
+        # TLPs with hints by their key: how many, and the number of the first one.
+        self._steering = SumTable(np.add, np.minimum, most=MAX_ATTRIBUTE_SUMS, fewer=_any_tag)
 
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
@@ -188,7 +250,18 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
         keys, counts, first = summed((np.add, np.minimum), keys[rows], None, rows)
         numbers = batch.values("index").filled(batch.size)[first]
         order = first.argsort()
+        self._add_steering(batch)
         self._add(zip(*(each.take(order).tolist() for each in (keys, counts, numbers)), strict=True))
+
+    def _add_steering(self, batch: Batch) -> None:
+        mask = batch.values("st").mask(batch.size)
+        rows = np.arange(batch.size) if mask is None else np.flatnonzero(mask)
+        if len(rows):
+            keys = np.zeros(len(rows), dtype=np.int64)
+            for name, bits in _STEERED:
+                keys = keys << bits | batch.values(name).filled(batch.size).take(rows).astype(np.int64)
+            numbers = batch.values("index").filled(batch.size).take(rows).astype(np.int64)
+            self._steering.add(*summed((np.add, np.minimum), keys, None, numbers))
 
     def _add(self, sums: Iterable[tuple[int, int, int]]) -> None:
         for key, count, index in sums:
@@ -204,6 +277,7 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
         self._add((key, count, index) for key, (count, index) in later._sums.items())
         for name, held in later._held.items():
             self._held[name] |= held
+        self._steering.merge(later._steering)
         self._undecodable += later._undecodable
         self._left_out += later._left_out
 
@@ -224,7 +298,24 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
             first={name: first[name] for name in _WORDS if name in first},
             undecodable=self._undecodable,
             left_out=self._left_out,
+            steering=self._steering_counts(),
+            more_steering=max(len(self._steering) - MAX_REQUESTERS, 0),
         )
+
+    def _steering_counts(self) -> list[SteeringCount]:
+        """Return the steering tags that most TLPs have, and these first."""
+        keys, counts, numbers = self._steering.rows()
+        listed = np.argsort(-counts, kind="stable")[:MAX_REQUESTERS]
+        rows = []
+        for key, count, index in zip(*(each.take(listed).tolist() for each in (keys, counts, numbers)), strict=True):
+            fields: dict[str, int] = {}
+            for name, bits in reversed(_STEERED):
+                fields[name], key = key & (1 << bits) - 1, key >> bits
+            tag = None if fields["st"] == _ANY_TAG else fields["st"]
+            hint = PROCESSING_HINTS[fields["ph"]]
+            place = format_id(fields["requester"]), KINDS[fields["kind"]], DIRECTIONS[fields["direction"]]
+            rows.append(SteeringCount(*place, hint, tag, count, index))
+        return rows
 
     def _row(self, requester: int, kind: int, direction: int, sums: list[tuple[int, int]]) -> AttributeCounts:
         held = dict.fromkeys(_ATTRIBUTES, self._held["8dw"]) | {"hints": True, "so": self._held["so"]}
@@ -240,6 +331,10 @@ class AttributesAnalysis(TlpAnalysis[Attributes]):
             traffic_classes={name: count for name, count in classes.items() if count} if self._held["8dw"] else None,
             **{name: having[name] if held[name] else None for name in held},  # type: ignore[arg-type]  # hints are held in any format
         )
+
+
+def _any_tag(keys: Array) -> Array:
+    return keys >> _TAG_BITS << _TAG_BITS | _ANY_TAG
 
 
 def _field(key: int, name: str) -> int:

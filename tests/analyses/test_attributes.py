@@ -29,6 +29,16 @@ from tests.support import captures
 CONTEXT = AnalysisContext("perf.data", Contents(Mode.RAW))
 
 
+HINTS = ("bidirectional", "requester", "target", "target with priority")
+
+
+def agrees_on_steering(found: Attributes, wanted: dict[str, Any]) -> None:
+    """Hold the steering tags against the reference."""
+    counts = {(each.requester, each.kind, each.direction, HINTS.index(each.hint), each.tag): each for each in found.steering}
+    assert {key: (each.tlps, each.index) for key, each in counts.items()} == wanted["steering"]
+    assert [each.tlps for each in found.steering] == sorted((each.tlps for each in found.steering), reverse=True)
+
+
 def agrees(found: Attributes, wanted: dict[str, Any], *, eight_dw: bool) -> None:
     """Hold a result against the reference."""
     rows = {(row.requester, row.kind, row.direction): row for row in found.rows}
@@ -41,6 +51,7 @@ def agrees(found: Attributes, wanted: dict[str, Any], *, eight_dw: bool) -> None
             assert getattr(row, name) == (counts[name] if held else None), name
         assert row.traffic_classes == (wanted["classes"][place] if eight_dw else None)
     assert found.first == wanted["first"]
+    agrees_on_steering(found, wanted)
     assert found.undecodable == wanted["undecodable"]
     assert found.tlps == sum(row["tlps"] for row in wanted["rows"].values())
 
@@ -85,6 +96,8 @@ def tables(draw: st.DrawFn) -> list[dict[str, int | None]]:
     rows = []
     for index in range(draw(st.integers(0, 40))):
         row: dict[str, int | None] = {name: draw(st.integers(0, top - 1)) for name, top in FIELDS.items()}
+        has_tag = draw(st.booleans())
+        row |= {"ph": draw(st.integers(0, 3)) if has_tag else None, "st": draw(st.sampled_from([0, 1, 0xFFFF])) if has_tag else None}
         row |= {"requester": draw(st.sampled_from([0, 0x100, 0xFFFF])), "kind": draw(st.integers(0, len(KINDS) - 2))}
         row |= {"direction": draw(st.integers(0, len(DIRECTIONS) - 1)), "prefix": draw(st.sampled_from([0, 0x91000005, 0x90000000]))}
         if draw(st.integers(0, 9)) == 0:
@@ -129,6 +142,7 @@ def test_any_cutting_gives_what_the_reference_says(rows: list[dict[str, int | No
         if row.pasid is not None:
             assert (row.pasid, row.translated) == (wanted["rows"][place]["pasid"], wanted["rows"][place]["translated"])
     assert found.first == wanted["first"]
+    agrees_on_steering(found, wanted)
 
 
 def test_too_many_different_ones_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +151,15 @@ def test_too_many_different_ones_are_counted(monkeypatch: pytest.MonkeyPatch) ->
     analysis._add([(1, 5, 0), (2, 6, 1), (3, 7, 2), (1, 1, 9)])
     found = analysis.result(CONTEXT)
     assert (found.tlps, found.left_out) == (12, 7)
+    rows: list[dict[str, int | None]] = [
+        {**dict.fromkeys(FIELDS, 0), "requester": 0x100, "kind": 0, "direction": 0, "prefix": 0, "ph": 2, "st": tag, "index": tag}
+        for tag in (3, 5, 9)
+    ]
+    analysis = AttributesAnalysis()
+    for row in rows:
+        analysis.update(batch_of([row]))
+    [any_tag] = analysis.result(CONTEXT).steering
+    assert (any_tag.tag, any_tag.hint, any_tag.tlps, any_tag.index) == (None, "target", 3, 3)
 
 
 def test_shown_columns_are_those_that_the_records_hold(tmp_path: Path) -> None:

@@ -47,12 +47,13 @@ def expected_of(rows: list[reference.Row], model: TimeModel = TimeModel.COUNTER)
     return {**reference.of_headers(rows), **reference.of_transactions(result, ticks)}
 
 
-def messages_of(rows: list[reference.Row]) -> list[tuple[int, int, int]]:
-    """Code, count and first index of messages."""
-    codes = [(int(row["message"]), int(row["index"])) for row in rows if row.get("message") is not None]
-    return sorted(
-        (code, count, min(at for other, at in codes if other == code)) for code, count in Counter(code for code, _ in codes).items()
-    )
+def messages_of(rows: list[reference.Row]) -> dict[tuple[int, str], list[int]]:
+    """Indexes of messages by code and requester."""
+    found: dict[tuple[int, str], list[int]] = {}
+    for row in rows:
+        if row.get("message") is not None:
+            found.setdefault((int(row["message"]), format_id(row["requester"])), []).append(int(row["index"]))
+    return found
 
 
 def check(found: Errors, expected: reference.Found) -> None:
@@ -88,7 +89,13 @@ def test_any_header(records: list[tuple[int, ...]], cut: int, pattern: int) -> N
     found = errors_of(made)
     rows = made.rows()
     check(found, expected_of(rows))
-    assert [(int(each.code, 16), each.count, each.index) for each in found.messages] == messages_of(rows)
+    messages = messages_of(rows)
+    assert [int(each.code, 16) for each in found.messages] == sorted({code for code, _ in messages})
+    for each in found.messages:
+        mine = {who: indexes for (code, who), indexes in messages.items() if code == int(each.code, 16)}
+        assert {one.requester: (one.count, one.index) for one in each.requesters} == {who: (len(at), at[0]) for who, at in mine.items()}
+        assert (each.count, each.index) == (sum(map(len, mine.values())), min(at[0] for at in mine.values()))
+        assert [one.count for one in each.requesters] == sorted((len(at) for at in mine.values()), reverse=True)
     assert errors_of(made, (cut,)) == found
     assert found.tlps == len(rows)
 

@@ -11,20 +11,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import ptttool
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.payload.analysis import PayloadAnalysis
 from ptttool.analyses.payload.document import Operation, PartialLines, Payload
+from ptttool.api.machine import find_machine
 from ptttool.decoders.hisi_ptt.layout import Layout
 from ptttool.decoders.hisi_ptt.units import LoadedTlpUnit
+from ptttool.generate import tlps
 from ptttool.machine.details.read import with_details
 from ptttool.machine.discovery import open_source, require_machine
+from ptttool.machine.model import PciFunctions
 from ptttool.pci import format_id
 from ptttool.perfdata.model import Contents, Mode
 from tests.reference import hisi_ptt as reference
 from tests.support.captures import path_of
 from tests.support.records import Words, loaded, packed, records_4dw, records_8dw
+from tests.support.traffic import Traffic
 
 CONTEXT = AnalysisContext("perf.data", Contents(Mode.RAW))
 Key = tuple[str, str, str]
@@ -36,7 +41,8 @@ def key_of(row: dict[str, Any]) -> Key | None:
     if kind not in ("MWr", "MRd", "MRdLk", "CplD", "CplDLk"):
         return None
     is_small = row["length_dw"] == 1
-    operation = "completion" if kind.startswith("Cpl") else "read" if kind.startswith("MRd") else "small-write" if is_small else "write"
+    read = "translation" if row["at"] == 1 else "read"
+    operation = "completion" if kind.startswith("Cpl") else read if kind.startswith("MRd") else "small-write" if is_small else "write"
     return format_id(row["requester"]), row["direction"], operation
 
 
@@ -68,7 +74,7 @@ def counted(rows: list[dict[str, Any]]) -> tuple[dict[Key, Counter[int]], dict[K
                 seen[3] += end % 128 == 0
             continue
         seen[0] += row["address"] >= 1 << 32
-        if operation != "read":
+        if operation not in ("read", "translation"):
             # The bytes that are written, from the first to the last one; of none, where they would begin.
             last = size - 4
             bytes_ = [byte for byte in range(4) if row["first_be"] >> byte & 1]
@@ -100,7 +106,7 @@ def check(result: Payload, rows: list[dict[str, Any]]) -> None:
         is_write = key[2].endswith("write") and key[1] != "outbound"
         found_lines = None if group.partial is None else [(each.line, each.writes, each.lines, each.bytes) for each in group.partial]
         assert found_lines == ([(64, *partial[:3]), (128, *partial[3:])] if is_write else None)
-        if key[2] == "read":
+        if key[2] in ("read", "translation"):
             assert group.efficiency is None and group.alignment is None
             continue
         assert group.efficiency == pytest.approx(group.bytes / (group.bytes + 20 * group.tlps + 4 * long))
@@ -170,6 +176,25 @@ def test_lines_that_a_drive_fills_partly(tmp_path: Path) -> None:
         found = recording.analyze("payload")
     [writes] = [group for group in found.groups if group.operation is Operation.WRITE]
     assert writes.partial == [PartialLines(line, 4000, 4000, 64_000) for line in (64, 128)]
+
+
+@pytest.mark.parametrize("form", ["4dw", "8dw"])
+def test_requests_for_translations_are_no_reads(form: str) -> None:
+    """A device asks 7 times for a translation of 8 bytes, and reads 3 times 64 bytes: 4DW records do not keep the difference."""
+    made = Traffic(eight_dw=form == "8dw")
+    for number in range(10):
+        tlp = tlps.request(tlps.MRD, 0x0100, number, 0x1000 * number, 8 if number < 7 else 64)
+        made.add(tlp._replace(dw0=tlp.dw0 | 1 << 10) if number < 7 else tlp, number)
+    analysis = PayloadAnalysis()
+    for batch in made.batches((4,), PayloadAnalysis.columns):
+        analysis.update(batch)
+    machine = find_machine(demo=True)
+    translated = {address: replace(each, iommu="DMA") for address, each in machine.functions.items()}
+    for functions, told in ((machine.functions, False), (PciFunctions(translated), form == "4dw")):
+        found = analysis.result(AnalysisContext("made", CONTEXT.contents, machine=replace(machine, functions=functions)))
+        groups = {group.operation.value: group.sizes for group in found.groups}
+        assert groups == ({"read": {"8": 7, "64": 3}} if form == "4dw" else {"read": {"64": 3}, "translation": {"8": 7}})
+        assert ("translations-in-reads" in [note.code for note in found.notes]) is told
 
 
 def test_requesters_beyond_the_budget_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:

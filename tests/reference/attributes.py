@@ -45,6 +45,7 @@ def attributes(records: Sequence[Record]) -> dict[str, Any]:
     classes: dict[tuple[str, str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     first: dict[str, int] = {}
     undecodable = 0
+    steering: dict[tuple[str, str, str, int, int], list[int]] = {}
     for record in records:
         if record["class"] is None:
             undecodable += 1
@@ -55,11 +56,14 @@ def attributes(records: Sequence[Record]) -> dict[str, Any]:
         for name in attributes_of(record):
             rows[place][name] += 1
             first.setdefault(name, record["index"])
+        if record["st"] is not None:
+            steering.setdefault((*place, record["ph"], record["st"]), []).append(record["index"])
         if record["tc"]:
             first.setdefault("tc", record["index"])
     return {
         "rows": dict(rows),
         "classes": {place: dict(counts) for place, counts in classes.items()},
         "first": first,
+        "steering": {key: (len(indexes), indexes[0]) for key, indexes in steering.items()},
         "undecodable": undecodable,
     }

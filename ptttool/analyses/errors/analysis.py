@@ -13,12 +13,12 @@ from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.errors.document import ErrorKind, Errors, MessageCount, RequesterErrors
 from ptttool.analyses.errors.headers import COLUMNS, header_errors
 from ptttool.analyses.errors.kinds import KINDS, Of
-from ptttool.analyses.errors.sums import NO_REQUESTER, ErrorSums
+from ptttool.analyses.errors.sums import ID_BITS, NO_REQUESTER, ErrorSums, of_no_requester
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
 from ptttool.analyses.matching.traced import Untraced, untraced_answers
 from ptttool.analyses.needs import Need
 from ptttool.analyses.scope import Scope
-from ptttool.analyses.sums import SumTable
+from ptttool.analyses.sums import SumTable, summed
 from ptttool.capture.event.terms import Format
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import format_id
@@ -64,9 +64,8 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         # Requests that count only if their completions are traced, by direction.
         self._doubtful = [ErrorSums() for _ in DIRECTIONS]
         self._tlps, self._completions = 0, 0
-        # Messages by code: how many, and the number of the first one.
-        self._messages = np.zeros(256, dtype=np.int64)
-        self._first_messages = np.full(256, np.iinfo(np.uint64).max, dtype=np.uint64)
+        # Messages by code and requester: how many, and the number of the first one.
+        self._messages = SumTable(np.add, np.minimum, most=MAX_ERROR_SUMS, fewer=of_no_requester)
         self._longest = _NO_TIME
         self._config_ur = 0
         self._open: Transactions | None = None
@@ -82,22 +81,20 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             is_completion = np.asarray(classes.array) == _CPL
             self._completions += int(np.count_nonzero(is_completion if classes.valid is None else is_completion & classes.valid))
         index: Any = batch.values("index").array
-        self._add_messages(batch.values("message"), index)
         requesters = batch.values("requester")
+        self._add_messages(batch.values("message"), requesters, index)
         for code, rows in header_errors(batch):
             ids = None if requesters.array is None or code == "unknown-tlp" else np.asarray(requesters.array)[rows]
             self._sums.add(code, ids, _numbers(index, rows))
 
-    def _add_messages(self, message: Values, index: Any) -> None:
+    def _add_messages(self, message: Values, requesters: Values, index: Any) -> None:
         """Count messages, which are few."""
-        if message.array is None:
+        if message.array is None or requesters.array is None:
             return
         codes = np.asarray(message.array)
         rows = np.flatnonzero(message.valid) if message.valid is not None else np.arange(len(codes))
-        if len(rows):
-            codes = codes[rows].astype(np.intp)
-            self._messages += np.bincount(codes, minlength=256)
-            np.minimum.at(self._first_messages, codes, _numbers(index, rows))
+        keys = codes[rows].astype(np.int64) << ID_BITS | np.asarray(requesters.array)[rows]
+        self._messages.add(*summed((np.add, np.minimum), keys, None, _numbers(index, rows)))
 
     def add(self, ended: Transactions) -> None:
         """Look at how requests ended."""
@@ -145,8 +142,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
         for mine, theirs in zip(self._doubtful, later._doubtful, strict=True):
             mine.merge(theirs)
         self._tlps += later._tlps
-        self._messages += later._messages
-        np.minimum(self._first_messages, later._first_messages, out=self._first_messages)
+        self._messages.merge(later._messages)
         self._completions += later._completions
         self._longest = max(self._longest, later._longest)
         self._config_ur += later._config_ur
@@ -184,12 +180,21 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             open_at_end=open_at_end,
             not_traced=untraced.requests,
             not_seen=not_seen,
-            messages=[
-                MessageCount(f"{code:#04x}", message_name(code), int(self._messages[code]), int(self._first_messages[code]))
-                for code in np.flatnonzero(self._messages).tolist()
-            ],
+            messages=self._message_counts(),
             notes=list(self._notes({kind.code for kind in kinds}, untraced)),
         )
+
+    def _message_counts(self) -> list[MessageCount]:
+        """Return the messages by their code, in its order, each with its requesters, the most messages first."""
+        by_code: dict[int, list[tuple[int, int, int]]] = {}
+        for key, count, index in zip(*(column.tolist() for column in self._messages.rows()), strict=True):
+            by_code.setdefault(key >> ID_BITS, []).append((key & NO_REQUESTER * 2 - 1, count, index))
+        counts = []
+        for code, rows in by_code.items():
+            rows.sort(key=lambda row: (-row[1], row[0]))
+            total, first = sum(row[1] for row in rows), min(row[2] for row in rows)
+            counts.append(MessageCount(f"{code:#04x}", message_name(code), total, first, _listed(rows), max(len(rows) - MAX_LISTED, 0)))
+        return counts
 
     def _old(self, guard: int | None, untraced: Untraced) -> int:
         """Count the requests that are open at the end, and too old for it, as unanswered; return how many that are."""
@@ -207,7 +212,6 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             return None
         kind = KINDS[code]
         count = sum(row[1] for row in rows)
-        listed = [RequesterErrors(None if who == NO_REQUESTER else format_id(who), number, at) for who, number, at in rows[:MAX_LISTED]]
         first = min(row[2] for row in rows)
         return ErrorKind(
             code=code,
@@ -219,7 +223,7 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             index=first,
             # Of those that are counted in groups, the number of the first one alone is known.
             indexes=[first] if code in _GROUPED else self._sums.examples(code),
-            requesters=listed,
+            requesters=_listed(rows),
             more_requesters=max(len(rows) - MAX_LISTED, 0),
         )
 
@@ -246,6 +250,11 @@ class ErrorsAnalysis(MatchingAnalysis[Errors]):
             )  # fmt: skip
         if not self._sums.has_requesters:
             yield Diagnostic(Severity.WARNING, "too-many-requesters", "too many requesters: errors are summed up over all of them")
+
+
+def _listed(rows: list[tuple[int, int, int]]) -> list[RequesterErrors]:
+    """Return the first of some requesters, each with a count and the number of its first TLP."""
+    return [RequesterErrors(None if who == NO_REQUESTER else format_id(who), count, index) for who, count, index in rows[:MAX_LISTED]]
 
 
 def _low_keys(requesters: Array, tags: Array) -> Array:

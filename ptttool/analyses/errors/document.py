@@ -16,14 +16,14 @@ _SHOWN = 20
 
 
 class RequesterErrors(Struct, frozen=True):
-    """Errors of a kind of one requester.
+    """Errors of a kind, or messages, of one requester.
 
     Parameters
     ----------
     requester : str or None
         Requester ID; None for TLPs without one.
     count : int
-        Number of errors.
+        Number of them.
     index : int
         Number of the first one in the recording.
     """
@@ -85,12 +85,18 @@ class MessageCount(Struct, frozen=True):
         How many.
     index : int
         Number of the first one.
+    requesters : list of RequesterErrors
+        By requester, the most first.
+    more_requesters : int
+        Requesters that are left out.
     """
 
     code: str
     name: str
     count: int
     index: int
+    requesters: list[RequesterErrors]
+    more_requesters: int
 
 
 @document("errors")
@@ -146,8 +152,7 @@ class Errors(Shown, Struct, frozen=True):
             yield self._kinds()
             yield self._requesters(names)
         if self.messages:
-            columns = (text_column("Code"), text_column("Message"), Column("Count"), Column("First", Unit.INDEX))
-            yield Table("Messages", columns, [(each.code, each.name, each.count, each.index) for each in self.messages])
+            yield self._messages(names)
         for note in self.notes:
             yield Note(note.text, note.severity)
 
@@ -158,6 +163,20 @@ class Errors(Shown, Struct, frozen=True):
         )  # fmt: skip
         rows = [(each.code, each.meaning, each.count, 100 * each.share, each.of, each.index) for each in self.kinds]
         return Table("Errors", columns, rows)
+
+    def _messages(self, names: Names) -> Table:
+        columns = (
+            text_column("Code"), text_column("Message"), text_column("Requester"), text_column("Name", weight=2), Column("Count"),
+            Column("First", Unit.INDEX),
+        )  # fmt: skip
+        rows = [
+            (message.code, message.name, each.requester, named(names, each.requester), each.count, each.index)
+            for message in self.messages
+            for each in message.requesters
+        ]
+        return Table(
+            "Messages", columns, rows[:_SHOWN], more=max(len(rows) - _SHOWN, 0) + sum(each.more_requesters for each in self.messages)
+        )
 
     def _requesters(self, names: Names) -> Table:
         columns = (

@@ -17,15 +17,16 @@ EXAMPLES: Final = 8
 """Errors of a kind that are kept with their number."""
 NO_REQUESTER: Final = 1 << 16
 """Stands for TLPs without a Requester ID."""
-_SHIFT: Final = 17
-_ID_MASK: Final = (1 << _SHIFT) - 1
+ID_BITS: Final = 17
+"""Bits of a Requester ID, or of :data:`NO_REQUESTER`, at the end of a key."""
+_ID_MASK: Final = (1 << ID_BITS) - 1
 
 
 class ErrorSums:
     """Sums of errors."""
 
     def __init__(self) -> None:
-        self._sums = SumTable(np.add, np.minimum, most=MAX_ERROR_SUMS, fewer=_of_no_requester)
+        self._sums = SumTable(np.add, np.minimum, most=MAX_ERROR_SUMS, fewer=of_no_requester)
         self._examples: dict[int, Array] = {}
 
     @property
@@ -54,7 +55,7 @@ class ErrorSums:
         ids = np.full(len(indexes), NO_REQUESTER) if requesters is None else requesters.astype(np.int64)
         counts = np.ones(len(indexes), dtype=np.int64) if counts is None else counts
         indexes = indexes.astype(np.uint64)
-        self._sums.add(ids | number << _SHIFT, counts, indexes)
+        self._sums.add(ids | number << ID_BITS, counts, indexes)
         self._see(number, indexes)
 
     def _see(self, number: int, indexes: Array) -> None:
@@ -81,7 +82,7 @@ class ErrorSums:
         if not kept.all():
             self._sums.keep(kept)
             # Of the examples it is not kept whose they are.
-            numbers, first = keys[kept] >> _SHIFT, first[kept]
+            numbers, first = keys[kept] >> ID_BITS, first[kept]
             self._examples = {number: np.sort(first[numbers == number])[:EXAMPLES] for number in np.unique(numbers).tolist()}
         return True
 
@@ -94,7 +95,7 @@ class ErrorSums:
     def of(self, code: str) -> list[tuple[int, int, int]]:
         """Return (requester, errors, number of the first one) of a kind, most errors first."""
         keys, counts, first = self._sums.rows()
-        rows = np.flatnonzero(keys >> _SHIFT == CODES.index(code))
+        rows = np.flatnonzero(keys >> ID_BITS == CODES.index(code))
         errors = zip((keys[rows] & _ID_MASK).tolist(), counts[rows].tolist(), first[rows].tolist(), strict=True)
         return sorted(errors, key=lambda row: (-row[1], row[0]))
 
@@ -104,5 +105,6 @@ class ErrorSums:
         return [] if examples is None else [int(index) for index in examples]
 
 
-def _of_no_requester(keys: Array) -> Array:
-    return keys >> _SHIFT << _SHIFT | NO_REQUESTER
+def of_no_requester(keys: Array) -> Array:
+    """Return keys that end with a requester without it."""
+    return keys >> ID_BITS << ID_BITS | NO_REQUESTER

@@ -12,6 +12,7 @@ from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.needs import Need
 from ptttool.analyses.payload.document import Operation, Payload
 from ptttool.analyses.payload.groups import COUNTS, FIRST, LINES, LONG, SECOND, SIZES, THIRD, GroupSums, groups_of, notes_on
+from ptttool.analyses.regions import is_translated
 from ptttool.analyses.sums import NO_ROW, Array, distinct
 from ptttool.table.values import spread
 from ptttool.tlp.columns import DIRECTIONS, KINDS
@@ -24,6 +25,9 @@ _STEP: Final = 1 << 15
 
 _OPERATIONS = tuple(Operation)
 _NONE = len(_OPERATIONS)
+_READ, _TRANSLATION = _OPERATIONS.index(Operation.READ), _OPERATIONS.index(Operation.TRANSLATION)
+# PCIe 6.x, Table 10-1: the Address Type.
+_TRANSLATION_REQUEST: Final = 1
 _OPERATION_OF: Final[Array] = np.full(len(KINDS), _NONE, dtype=np.intp)
 for _kind, _operation in (("MWr", 0), ("MRd", 2), ("MRdLk", 2), ("CplD", 3), ("CplDLk", 3)):
     _OPERATION_OF[KINDS.index(_kind)] = _operation
@@ -39,7 +43,19 @@ class PayloadAnalysis(Analysis[Payload]):
 
     name = "payload"
     meaning = "sizes of writes, read requests and completions, against what is set: MPS, MRRS, RCB; alignment, efficiency"
-    columns = ("index", "kind", "direction", "requester", "length_dw", "address", "first_be", "last_be", "byte_count", "lower_address")
+    columns = (
+        "index",
+        "kind",
+        "direction",
+        "requester",
+        "length_dw",
+        "address",
+        "first_be",
+        "last_be",
+        "byte_count",
+        "lower_address",
+        "at",
+    )
     sums_recordings = True
     needs = (
         Need("sizes of what devices write", "--direction inbound", inbound=("P",), is_vital=False),
@@ -58,6 +74,8 @@ class PayloadAnalysis(Analysis[Payload]):
         self._counts: Array = np.zeros((0, COUNTS), dtype=np.int64)
         self._has_indexes = True
         self._others = 0
+        # Whether there are records that do not hold the Address Type.
+        self._is_mixed = False
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out the large table that follows from the groups."""
@@ -119,6 +137,10 @@ class PayloadAnalysis(Analysis[Payload]):
             part = {name: None if array is None else array.take(rows) for name, array in part.items()}
             operation = operation.take(rows)
         lengths = part["length_dw"].astype(np.intp)
+        if part["at"] is None:
+            self._is_mixed |= bool((operation == _READ).any())
+        else:
+            operation[(operation == _READ) & (part["at"] == _TRANSLATION_REQUEST)] = _TRANSLATION
         operation += (operation == 0) & (lengths == 1)
         groups = part["requester"].astype(np.intp) * _GROUPS
         groups += part["direction"].astype(np.intp) * len(_OPERATIONS)
@@ -187,6 +209,7 @@ class PayloadAnalysis(Analysis[Payload]):
         np.add.at(self._sizes, places, later._sizes)
         np.minimum.at(self._first, places, later._first)
         self._others += later._others
+        self._is_mixed |= later._is_mixed
         self._has_indexes &= later._has_indexes
 
     def add_recording(self, other: PayloadAnalysis) -> None:
@@ -202,7 +225,7 @@ class PayloadAnalysis(Analysis[Payload]):
             whole = self._sizes[operations == number].sum(axis=0)
             sizes[_OPERATIONS[number].value] = {str(4 * dws): int(whole[dws]) for dws in np.flatnonzero(whole).tolist()}
         groups = groups_of([self._sums(place) for place in range(len(self._groups))], context.machine)
-        return Payload(groups, self._others, list(notes_on(groups)), sizes)
+        return Payload(groups, self._others, list(notes_on(groups, self._is_mixed and bool(is_translated(context.machine)))), sizes)
 
     def _sums(self, place: int) -> GroupSums:
         requester, rest = divmod(self._groups[place], _GROUPS)

@@ -27,6 +27,8 @@ class Operation(StrEnum):
     """A write of one DW: an interrupt (MSI), a doorbell, a flag. It says nothing of the sizes that a device uses for data."""
     READ = "read"
     COMPLETION = "completion"
+    TRANSLATION = "translation"
+    """A read that asks for a translation of its address (ATS). 4DW records do not tell it from other reads."""
 
 
 _DRAWN: Final = {

@@ -27,6 +27,7 @@ LINES: Final = {64: 4, 128: 7}
 """Of writes and lines of so many bytes: where three numbers of lines stand that a write fills partly: such writes, lines, bytes in them."""
 COUNTS: Final = 10
 """How many numbers these are."""
+_WITHOUT_DATA: Final = (Operation.READ, Operation.TRANSLATION)
 # Sizes that a group lists, the most frequent ones.
 _LISTED: Final = 16
 
@@ -102,7 +103,7 @@ def _boundary(machine: Machine | None, function: PciFunction | None) -> int | No
 
 def _limit(operation: Operation, function: PciFunction | None) -> Limit | None:
     """Return the limit that the machine knows; a size of 0 stands for the largest that was seen."""
-    if operation is Operation.SMALL_WRITE:
+    if operation in (Operation.SMALL_WRITE, Operation.TRANSLATION):
         return None
     name = "MRRS" if operation is Operation.READ else "MPS"
     transfers = None if function is None else function.transfers
@@ -141,7 +142,7 @@ def _group(sums: GroupSums, limit: Limit | None, boundary: int | None) -> Payloa
         powers=powers,
         limit=limit,
         at_limit=at_limit,
-        efficiency=None if operation is Operation.READ else size / (size + overhead),
+        efficiency=None if operation in _WITHOUT_DATA else size / (size + overhead),
         alignment=_aligned(operation, tlps, counts, boundary),
         partial=_partial(sums),
     )
@@ -150,7 +151,7 @@ def _group(sums: GroupSums, limit: Limit | None, boundary: int | None) -> Payloa
 def _aligned(operation: Operation, tlps: int, counts: list[int], boundary: int | None) -> Alignment | None:
     if operation is Operation.COMPLETION:
         return Alignment(counts[FIRST], None, counts[SECOND], counts[THIRD], boundary)
-    return None if operation is Operation.READ else Alignment(tlps, counts[FIRST], counts[SECOND], None)
+    return None if operation in _WITHOUT_DATA else Alignment(tlps, counts[FIRST], counts[SECOND], None)
 
 
 def _partial(sums: GroupSums) -> list[PartialLines] | None:
@@ -160,8 +161,11 @@ def _partial(sums: GroupSums) -> list[PartialLines] | None:
     return [PartialLines(line, *sums.counts[at : at + 3]) for line, at in LINES.items()]
 
 
-def notes_on(groups: list[PayloadGroup]) -> Iterator[Diagnostic]:
-    """Yield what is not known of the limits of groups, and what stands out."""
+def notes_on(groups: list[PayloadGroup], is_mixed: bool) -> Iterator[Diagnostic]:
+    """Yield what is not known of the limits of groups, and what stands out; `is_mixed`: whether reads may ask for translations."""
+    if is_mixed and any(group.operation is Operation.READ and group.direction != "outbound" for group in groups):
+        message = "addresses of devices are translated (SMMU): where a device has ATS on, its translation requests are among the reads"
+        yield Diagnostic(Severity.INFO, "translations-in-reads", message, "--format 8dw tells them apart")
     most: dict[str, int] = {}
     for group in groups:
         if group.limit is not None and not group.limit.is_known:
