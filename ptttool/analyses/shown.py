@@ -163,6 +163,8 @@ class Timeline(Struct, frozen=True):
         Number of the first TLP of each interval.
     limits : Mapping[str, float]
         Values to draw as level lines, such as the rate of the link.
+    axis : str
+        What stands in the place of time, where something else does.
     """
 
     title: str
@@ -172,6 +174,7 @@ class Timeline(Struct, frozen=True):
     unit: str
     indexes: Sequence[int] | None = None
     limits: Mapping[str, float] = {}
+    axis: str = ""
 
 
 class Note(Struct, frozen=True):

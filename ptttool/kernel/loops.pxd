@@ -2,10 +2,11 @@
 cimport cython
 
 cdef Py_ssize_t _KEY, _STATE, _REQUEST, _FIRST, _LAST, _AT, _SEGMENT, _TO_FIRST, _LIMIT, _EXPECTED, _REQUESTED, _RECEIVED, _COMPLETIONS
-cdef Py_ssize_t _STATUS, _KIND, _ROW, _MORE, _MORE_ENDS, _MORE_INDEX
+cdef Py_ssize_t _STATUS, _KIND, _ROW, _OWN, _FRONT, _SENT, _WENT, _MINE, _LEVEL, _POSTED, _MORE, _MORE_ENDS, _MORE_INDEX
 cdef long long _ANSWERS, _ANSWERED, _OPEN, _CLOSED
 cdef long long _COMPLETE, _ERROR, _SHORT, _INSIDE, _END
-cdef int _IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST
+cdef int _IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST, _IS_POSTED, _GOES_OUT, _NOT_KNOWN
+cdef long long _AROUND
 cdef unsigned long long _WORD
 cdef long long _MOST_BYTES
 cdef Py_ssize_t _SUMS
@@ -17,7 +18,9 @@ cdef class Matcher:
     cdef unsigned long long seed
     cdef readonly Py_ssize_t used, ends, fronts, groups
     cdef readonly long long early, early_ends, gap
-    cdef readonly bint is_split
+    cdef readonly long long sent, went, level, lowest, posted
+    cdef readonly bint is_split, knows
+    cdef readonly long long[::1] mine
     cdef readonly object front
 
     @cython.locals(row=Py_ssize_t, field=Py_ssize_t, number=Py_ssize_t)
@@ -28,7 +31,7 @@ cdef class Matcher:
 
     @cython.locals(
         hole=Py_ssize_t, part=Py_ssize_t, row=Py_ssize_t, role=int, key="long long", number="long long", now="long long", size="long long",
-        left="long long", piece="long long", room="long long", ends=bint,
+        left="long long", piece="long long", room="long long", ends=bint, way=int, wire="long long", is_sent=bint,
     )
     cpdef rows(
         self, const unsigned char[::1] roles, const unsigned char[::1] kinds, const unsigned short[::1] requesters,
@@ -36,6 +39,7 @@ cdef class Matcher:
         const unsigned short[::1] asked, const unsigned char[::1] statuses, const unsigned short[::1] counts,
         const unsigned char[::1] lowers, const unsigned char[::1] hidden, const unsigned long long[::1] index, long long start,
         const long long[::1] at, const long long[::1] breaks, const long long[::1] holes, const unsigned char[::1] gaps,
+        const unsigned char[::1] directions,
     )
 
     @cython.locals(entry=Py_ssize_t, expected="long long")
@@ -47,13 +51,13 @@ cdef class Matcher:
     @cython.locals(entry=Py_ssize_t)
     cdef int completion(
         self, long long key, long long index, long long at, long long segment, long long status, long long piece, long long count,
-        bint ends, bint hides,
+        bint ends, bint hides, long long wire, long long sent, long long went, long long mine,
     ) except -1
 
     @cython.locals(state="long long", since="long long", front=Py_ssize_t)
     cdef int _answer(
         self, Py_ssize_t entry, long long key, long long index, long long at, long long segment, long long status, long long piece,
-        long long count, bint ends, bint hides,
+        long long count, bint ends, bint hides, long long wire, long long sent, long long went, long long mine,
     ) except -1
 
     @cython.locals(group=Py_ssize_t)
@@ -75,7 +79,7 @@ cdef class Matcher:
     cdef Py_ssize_t _added(self, long long key) except -1
 
     @cython.locals(completions="long long", received="long long", ending="long long", end=Py_ssize_t)
-    cdef int _close(self, Py_ssize_t number, long long gap, bint is_cut, bint has_end, long long to_last) except -1
+    cdef int _close(self, Py_ssize_t number, long long gap, bint is_cut, bint has_end, long long to_last, long long sent, long long went, long long mine) except -1
 
 
 @cython.locals(

@@ -12,18 +12,34 @@ import numpy as np
 
 ENTRY = (
     "key", "state", "request", "first", "last", "at", "segment", "to_first", "limit", "expected", "requested", "received", "completions",
-    "status", "kind", "row", "more", "more_ends", "more_index",
+    "status", "kind", "row", "own", "front", "sent", "went", "mine", "level", "posted", "more", "more_ends", "more_index",
 )  # fmt: skip
-"""The last request with a key, or the completions in front of any; `more` of them cannot be those of an earlier request."""
+"""The last request with a key, or the completions in front of any; `more` of them cannot be those of an earlier request.
 
-ANSWER = ("key", "index", "at", "segment", "status", "bytes", "count", "ends", "is_hidden")
-"""A completion in front of the first request with its key: its bytes of the request, and its Byte Count."""
+`own` and `front` are those of :data:`WAITS`; `sent`, `went` and `mine` are the running sums at the request: bytes and completions that
+went to devices, and bytes of those for its requester.
+"""
+
+ANSWER = ("key", "index", "at", "segment", "status", "bytes", "count", "ends", "is_hidden", "own", "sent", "went", "mine")
+"""A completion in front of the first request with its key: its bytes of the request, its Byte Count; its bytes on the link, sums."""
 
 ENDED = (
     "request", "first", "last", "key", "kind", "requested", "received", "completions", "status", "ending", "is_cut", "has_end", "at",
-    "to_first", "to_last", "row",
+    "to_first", "to_last", "row", "sent", "went", "mine", "own", "front", "level", "posted",
 )  # fmt: skip
 """A request that has ended."""
+
+WAITS = ENDED[16:]
+"""What went to devices, on the link, behind a request up to the completion that ended it, that one with it: bytes, completions, bytes of
+completions for the same requester, bytes of its own ones; completions in front of its first one. Then how many more requests of devices
+than last completions for them stand in front of it in the part; and the bytes of posted requests of devices behind the last TLP that went
+to devices, or -1 less those since the part began where none went.
+"""
+
+FLOWS = ("sent", "went", "level", "lowest", "posted", "knows")
+"""Running sums at the end of a part: as of :data:`WAITS`; `lowest`: the lowest `level` in it, its start with it; `knows`: whether a TLP
+went to devices, or records were missing, in it.
+"""
 
 ORPHAN = ("key", "index", "count")
 """Completions without a request, behind a request with their key."""
@@ -34,17 +50,25 @@ STATES = ANSWERS, ANSWERED, OPEN, CLOSED = range(1, 5)
 ENDINGS = COMPLETE, ERROR, SHORT, INSIDE, END = range(5)
 """How a request ends: all bytes came; with an error; bytes are missing; no completion came; it is open where its AUX stream ends."""
 
-ROLES = FIXED, WRITE, HAS_DATA, COMPLETION, REQUEST = 1, 2, 4, 8, 16
+ROLES = FIXED, WRITE, HAS_DATA, COMPLETION, REQUEST, POSTED = 1, 2, 4, 8, 16, 32
 """Of a TLP, by its kind. The first two are of requests: four bytes whatever is asked for, and an answer without data."""
+
+DIRECTIONS = INBOUND, OUTBOUND, UNKNOWN = range(3)
+"""Of a TLP; completions whose direction is not known count as those that go to devices."""
+
+AROUND = 20
+"""Bytes of a TLP on the link besides its data, as they are counted here: a header of three DWs, framing and LCRC."""
 
 # The same names as C numbers.
 (
     _KEY, _STATE, _REQUEST, _FIRST, _LAST, _AT, _SEGMENT, _TO_FIRST, _LIMIT, _EXPECTED, _REQUESTED, _RECEIVED, _COMPLETIONS,
-    _STATUS, _KIND, _ROW, _MORE, _MORE_ENDS, _MORE_INDEX,
+    _STATUS, _KIND, _ROW, _OWN, _FRONT, _SENT, _WENT, _MINE, _LEVEL, _POSTED, _MORE, _MORE_ENDS, _MORE_INDEX,
 ) = range(len(ENTRY))  # fmt: skip
 _ANSWERS, _ANSWERED, _OPEN, _CLOSED = STATES
 _COMPLETE, _ERROR, _SHORT, _INSIDE, _END = ENDINGS
-_IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST = ROLES
+_IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST, _IS_POSTED = ROLES
+_GOES_OUT, _NOT_KNOWN = OUTBOUND, UNKNOWN
+_AROUND = AROUND
 _WORD = (1 << 64) - 1
 # Columns of sums of levels.
 _SUMS = 5
@@ -63,6 +87,11 @@ def _places(count: int) -> Any:
     return memoryview(places)
 
 
+def _zeros(count: int) -> Any:
+    zeros: Any = np.zeros(count, dtype=np.int64)
+    return memoryview(zeros)
+
+
 class Matcher:
     """A hash table of entries, one for each key, and what was found.
 
@@ -75,20 +104,24 @@ class Matcher:
 
     Attributes
     ----------
-    entries : int64, shape (n, 19)
+    entries : int64, shape (n, 26)
         :data:`ENTRY`; the first `used` count.
-    ended : int64, shape (room, 16)
+    ended : int64, shape (room, 23)
         :data:`ENDED`; the first `ends` count.
-    answers, orphans : int64, shapes (room, 9), (room, 3)
+    answers, orphans : int64, shapes (room, 13), (room, 3)
         :data:`ANSWER` and :data:`ORPHAN`; the first `fronts` and `groups` count.
     early, early_ends : int
         Completions whose request stands in front of a hole, and how many of them ended one.
-    front : ndarray of int64, shape (k, 19), or None
+    front : ndarray of int64, shape (k, 26), or None
         The entries at the first hole.
     is_split : bool
         Whether there was a hole.
     gap : int
         How requests ended that were open at the first hole and had no completion.
+    sent, went, level, lowest, posted, knows : int
+        :data:`FLOWS`, up to where the loop is.
+    mine : int64, shape (65536,)
+        Bytes of completions on the link, by requester.
     """
 
     def __init__(self, room: int, seed: int) -> None:
@@ -103,6 +136,9 @@ class Matcher:
         self.is_split = False
         self.front: Any = None
         self.gap = _INSIDE
+        self.sent = self.went = self.level = self.lowest = self.posted = 0
+        self.knows = False
+        self.mine = _zeros(1 << 16)
 
     def load(self, entries: Any) -> None:
         """Take entries whose keys are not known yet: :data:`ENTRY`."""
@@ -120,12 +156,13 @@ class Matcher:
 
     def rows(
         self, roles: Any, kinds: Any, requesters: Any, tags: Any, segments: Any, lengths: Any, asked: Any, statuses: Any, counts: Any,
-        lowers: Any, hidden: Any, index: Any, start: int, at: Any, breaks: Any, holes: Any, gaps: Any,
+        lowers: Any, hidden: Any, index: Any, start: int, at: Any, breaks: Any, holes: Any, gaps: Any, directions: Any,
     ) -> None:  # fmt: skip
         """Take the rows of a batch; `kinds` and `roles` (by kind) tell how many there are.
 
-        Columns that no row needs are empty; so are `segments`, `hidden`, `index` (then rows are numbered from `start` on) and `at` (then
-        time is not known). `breaks` and `holes` are rows, ascending, `gaps` how requests end at the holes.
+        Columns that no row needs are empty; so are `segments`, `hidden`, `index` (then rows are numbered from `start` on), `at` (then
+        time is not known) and `directions` (then none is known). `breaks` and `holes` are rows, ascending, `gaps` how requests end at the
+        holes.
         """
         hole = part = 0
         for row in range(len(kinds)):
@@ -133,7 +170,18 @@ class Matcher:
                 self.hole(gaps[hole])
                 hole += 1
             role = roles[kinds[row]]
-            if role < _IS_COMPLETION:
+            if not role & (_IS_COMPLETION | _IS_REQUEST | _IS_POSTED):
+                continue
+            way = directions[row] if len(directions) else _NOT_KNOWN
+            size = 4 * lengths[row]
+            wire = _AROUND + size if role & (_HAS_DATA | _IS_WRITE) else _AROUND
+            is_sent = way == _GOES_OUT or (way == _NOT_KNOWN and role & _IS_COMPLETION)
+            if is_sent:
+                self.sent += wire
+                self.posted, self.knows = 0, True
+            elif role & _IS_POSTED:
+                self.posted += wire
+            if not role & (_IS_COMPLETION | _IS_REQUEST):
                 continue
             while part < len(breaks) and breaks[part] <= row:
                 part += 1
@@ -142,9 +190,9 @@ class Matcher:
             key = key << 16 | tags[row]
             number = index[row] if len(index) else start + row
             now = at[row] if len(at) else -1
-            size = 4 * lengths[row]
             if role & _IS_REQUEST:
                 self._request(key, number, now, part, kinds[row], role, asked[row], size, row)
+                self.level += way != _GOES_OUT
                 continue
             left = piece = 0
             ends = True
@@ -153,14 +201,24 @@ class Matcher:
                 left = counts[row]
                 ends = left <= room
                 piece = left if ends else room
-            self.completion(key, number, now, part, statuses[row], piece, left, ends, bool(len(hidden) and hidden[row]))
+            if not is_sent:
+                wire = 0
+            else:
+                self.went += 1
+                self.mine[requesters[row]] += wire
+                self.level -= ends
+                self.lowest = min(self.lowest, self.level)
+            self.completion(
+                key, number, now, part, statuses[row], piece, left, ends, bool(len(hidden) and hidden[row]), wire, self.sent, self.went,
+                self.mine[requesters[row]],
+            )  # fmt: skip
 
     def _request(self, key: int, number: int, at: int, segment: int, kind: int, role: int, asked: int, size: int, row: int) -> None:
         entry = self._found(key)
         if entry < 0:
             entry = self._added(key)
         elif self.entries[entry, _STATE] == _OPEN:
-            self._close(entry, _INSIDE, False, False, -1)
+            self._close(entry, _INSIDE, False, False, -1, 0, 0, 0)
         expected = asked if asked else 1  # the completion of a zero-length read has Byte Count 1
         if role & _IS_FIXED:  # completions of I/O and configuration reads, whatever their byte enables
             size = expected = 4
@@ -170,9 +228,19 @@ class Matcher:
         self.entries[entry, _LIMIT], self.entries[entry, _EXPECTED] = size, 0 if role & _IS_WRITE else expected
         self.entries[entry, _REQUESTED], self.entries[entry, _KIND], self.entries[entry, _ROW] = asked, kind, row
         self.entries[entry, _RECEIVED] = self.entries[entry, _COMPLETIONS] = self.entries[entry, _STATUS] = 0
+        self.entries[entry, _OWN] = self.entries[entry, _FRONT] = 0
+        self.entries[entry, _SENT], self.entries[entry, _WENT], self.entries[entry, _MINE] = (
+            self.sent,
+            self.went,
+            self.mine[key >> 16 & 0xFFFF],
+        )
+        self.entries[entry, _LEVEL], self.entries[entry, _POSTED] = self.level, self.posted if self.knows else -1 - self.posted
 
-    def completion(self, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool) -> None:
-        """Take a completion; `piece`: its bytes of the request; `hides`: it does not count if it has no request."""
+    def completion(
+        self, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool, wire: int,
+        sent: int, went: int, mine: int,
+    ) -> None:  # fmt: skip
+        """Take a completion; `piece`: its bytes of the request; `hides`: it does not count if it has no request; `wire`: to devices."""
         entry = self._found(key)
         if entry < 0 and not self.is_split:
             entry = self._added(key)
@@ -180,30 +248,34 @@ class Matcher:
             self.early += not hides
             self.early_ends += ends and not hides
         else:
-            self._answer(entry, key, index, at, segment, status, piece, count, ends, hides)
+            self._answer(entry, key, index, at, segment, status, piece, count, ends, hides, wire, sent, went, mine)
 
     def _answer(
-        self, entry: int, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool
-    ) -> None:
+        self, entry: int, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool,
+        wire: int, sent: int, went: int, mine: int,
+    ) -> None:  # fmt: skip
         state = self.entries[entry, _STATE]
         if state == _OPEN and count > self.entries[entry, _LIMIT] - self.entries[entry, _RECEIVED]:
             # It has more bytes than are left of the request: it belongs to another one, which was not seen.
-            self._close(entry, _INSIDE, False, False, -1)
+            self._close(entry, _INSIDE, False, False, -1, 0, 0, 0)
             state = _CLOSED
         if state == _OPEN:
             since = at - self.entries[entry, _AT] if at >= 0 and segment == self.entries[entry, _SEGMENT] else -1
             if not self.entries[entry, _COMPLETIONS]:
                 self.entries[entry, _FIRST], self.entries[entry, _TO_FIRST] = index, since
+                self.entries[entry, _FRONT] = went - self.entries[entry, _WENT] - (wire > 0)
             self.entries[entry, _COMPLETIONS] += 1
             self.entries[entry, _RECEIVED] += piece
+            self.entries[entry, _OWN] += wire
             self.entries[entry, _LAST], self.entries[entry, _STATUS] = index, status
             if ends:
-                self._close(entry, _INSIDE, False, True, since)
+                self._close(entry, _INSIDE, False, True, since, sent, went, mine)
         elif state == _ANSWERS:
             front = self.fronts
             self.answers[front, 0], self.answers[front, 1], self.answers[front, 2], self.answers[front, 3] = key, index, at, segment
             self.answers[front, 4], self.answers[front, 5], self.answers[front, 6] = status, piece, count
-            self.answers[front, 7], self.answers[front, 8] = ends, hides
+            self.answers[front, 7], self.answers[front, 8], self.answers[front, 9] = ends, hides, wire
+            self.answers[front, 10], self.answers[front, 11], self.answers[front, 12] = sent, went, mine
             self.fronts += 1
             if ends or count > _MOST_BYTES - self.entries[entry, _RECEIVED]:
                 self.entries[entry, _STATE] = _ANSWERED
@@ -228,7 +300,7 @@ class Matcher:
         for row in range(len(answers)):
             self.completion(
                 answers[row, 0], answers[row, 1], answers[row, 2], answers[row, 3], answers[row, 4], answers[row, 5], answers[row, 6],
-                answers[row, 7], answers[row, 8],
+                answers[row, 7], answers[row, 8], answers[row, 9], answers[row, 10], answers[row, 11], answers[row, 12],
             )  # fmt: skip
         for row in range(len(entries)):
             entry = self._found(entries[row, _KEY])
@@ -243,7 +315,7 @@ class Matcher:
             if entry < 0:
                 entry = self._added(entries[row, _KEY])
             elif self.entries[entry, _STATE] == _OPEN:
-                self._close(entry, _INSIDE, False, False, -1)
+                self._close(entry, _INSIDE, False, False, -1, 0, 0, 0)
             for field in range(_STATE, _MORE):
                 self.entries[entry, field] = entries[row, field]
             if is_split:
@@ -253,13 +325,14 @@ class Matcher:
         """End all open requests; `gap`: how those end that have no completion. Nothing is matched across."""
         for number in range(self.used):
             if self.entries[number, _STATE] == _OPEN:
-                self._close(number, gap, True, False, -1)
+                self._close(number, gap, True, False, -1, 0, 0, 0)
         if not self.is_split:
             self.is_split, self.gap, self.front = True, gap, np.array(self.entries[: self.used])
         # Backwards, since an entry may stand behind those that came before it.
         for number in range(self.used - 1, -1, -1):
             self.table[self._place(self.entries[number, _KEY])] = 0
         self.used = 0
+        self.posted, self.knows = 0, True
 
     def _place(self, key: int) -> int:
         """Return where a key stands in the table, or where it belongs."""
@@ -289,8 +362,8 @@ class Matcher:
         self.used = number + 1
         return number
 
-    def _close(self, number: int, gap: int, is_cut: bool, has_end: bool, to_last: int) -> None:
-        """End an open request; `gap`: how it ends if it has no completion."""
+    def _close(self, number: int, gap: int, is_cut: bool, has_end: bool, to_last: int, sent: int, went: int, mine: int) -> None:
+        """End an open request; `gap`: how it ends if it has no completion; running sums at the completion that ends it, or 0."""
         end = self.ends
         completions, received = self.entries[number, _COMPLETIONS], self.entries[number, _RECEIVED]
         ending = gap
@@ -314,6 +387,13 @@ class Matcher:
         self.ended[end, 7], self.ended[end, 8], self.ended[end, 9] = completions, self.entries[number, _STATUS], ending
         self.ended[end, 10], self.ended[end, 11], self.ended[end, 12] = is_cut, has_end, self.entries[number, _AT]
         self.ended[end, 13], self.ended[end, 14], self.ended[end, 15] = self.entries[number, _TO_FIRST], to_last, self.entries[number, _ROW]
+        if has_end:
+            self.ended[end, 16], self.ended[end, 17] = sent - self.entries[number, _SENT], went - self.entries[number, _WENT]
+            self.ended[end, 18] = mine - self.entries[number, _MINE]
+        else:
+            self.ended[end, 16] = self.ended[end, 17] = self.ended[end, 18] = 0
+        self.ended[end, 19], self.ended[end, 20] = self.entries[number, _OWN], self.entries[number, _FRONT]
+        self.ended[end, 21], self.ended[end, 22] = self.entries[number, _LEVEL], self.entries[number, _POSTED]
         self.ends = end + 1
         self.entries[number, _STATE] = _CLOSED
 

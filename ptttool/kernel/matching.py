@@ -20,7 +20,12 @@ KEY, STATE, REQUEST, AT, SEGMENT, ROW, MORE, MORE_ENDS, MORE_INDEX = (
     loops.ENTRY.index(name) for name in ("key", "state", "request", "at", "segment", "row", "more", "more_ends", "more_index")
 )
 _ANSWER_AT, _ANSWER_SEGMENT, _ENDS, _HIDDEN = (loops.ANSWER.index(name) for name in ("at", "segment", "ends", "is_hidden"))
+_LEVEL, _POSTED = (loops.ENTRY.index(name) for name in ("level", "posted"))
+# Running sums, in entries and in completions.
+_SUMS = [loops.ENTRY.index(name) for name in ("sent", "went", "mine")]
+_ANSWER_SUMS = [loops.ANSWER.index(name) for name in ("sent", "went", "mine")]
 _NONE = np.empty((0, len(loops.ENTRY)), dtype=np.int64)
+_UNTOLD = np.empty(0, dtype=np.uint8)
 _NO_ANSWERS = np.empty((0, len(loops.ANSWER)), dtype=np.int64)
 # Odd, and nobody's to know, since keys of a hostile recording would meet in one place of a table otherwise.
 _SEED = int.from_bytes(os.urandom(8)) | 1
@@ -57,6 +62,8 @@ class Rows(NamedTuple):
         Rows, ascending, in front of which time is not known, and records are missing.
     gaps : ndarray of uint8
         How requests end that are open at the holes.
+    direction : ndarray of uint8
+        Directions: :data:`ptttool.kernel.loops.DIRECTIONS`.
     """
 
     kind: Array
@@ -75,6 +82,7 @@ class Rows(NamedTuple):
     breaks: Array
     holes: Array
     gaps: Array
+    direction: Array = _UNTOLD
 
 
 class Limits(NamedTuple):
@@ -97,7 +105,7 @@ class Found(NamedTuple):
 
     Parameters
     ----------
-    ended : ndarray of int64, shape (16, n)
+    ended : ndarray of int64, shape (23, n)
         Requests that have ended: :data:`ptttool.kernel.loops.ENDED`. Their rows are those of the batch, or slots (:class:`State`).
     orphans : ndarray of int64, shape (m, 3)
         Completions without a request: :data:`ptttool.kernel.loops.ORPHAN`.
@@ -114,16 +122,69 @@ class Found(NamedTuple):
     left_out: int = 0
 
 
+class Flows(NamedTuple):
+    """What went over the link in a part: :data:`ptttool.kernel.loops.FLOWS`, and bytes of completions by requester.
+
+    Parameters
+    ----------
+    sent, went, level, lowest, posted : int
+        Bytes and completions that went to devices; requests of devices less last completions, at the end and the least of it; bytes of
+        posted requests of devices behind the last TLP that went to devices.
+    knows : bool
+        Whether `posted` does not reach back to the part before.
+    requesters, mine : ndarray of int64, shape (n,)
+        Requester IDs, ascending, and the bytes on the link of completions for them.
+    """
+
+    sent: int
+    went: int
+    level: int
+    lowest: int
+    posted: int
+    knows: bool
+    requesters: Array
+    mine: Array
+
+    def of(self, keys: Array) -> Array:
+        """Return the running sums at the end of the part, for the requesters of some keys: ndarray of int64, shape (n, 3)."""
+        sums = np.zeros((len(keys), 3), dtype=np.int64)
+        sums[:, 0], sums[:, 1] = self.sent, self.went
+        if len(self.requesters):
+            ids = keys >> 16 & 0xFFFF
+            places = np.minimum(np.searchsorted(self.requesters, ids), len(self.requesters) - 1)
+            sums[:, 2] = np.where(self.requesters[places] == ids, self.mine[places], 0)
+        return sums
+
+    def behind(self, posted: Array, *, is_hole: bool) -> Array:
+        """Return what ``posted`` of requests of the part behind becomes; `is_hole`: whether records are missing between the parts."""
+        known = -1 - posted + (0 if is_hole else self.posted)
+        become: Array = np.where(posted >= 0, posted, known if is_hole or self.knows else posted - self.posted)
+        return become
+
+    def then(self, later: Flows, *, is_hole: bool) -> Flows:
+        """Return those of both parts."""
+        ids = np.union1d(self.requesters, later.requesters)
+        mine = np.zeros(len(ids), dtype=np.int64)
+        for one in (self, later):
+            mine[np.searchsorted(ids, one.requesters)] += one.mine
+        posted = later.posted if later.knows or is_hole else self.posted + later.posted
+        knows = self.knows or later.knows or is_hole
+        lowest = min(self.lowest, self.level + later.lowest)
+        return Flows(self.sent + later.sent, self.went + later.went, self.level + later.level, lowest, posted, knows, ids, mine)
+
+
 class State(NamedTuple):
     """What a part keeps for its neighbours. Entries are :data:`ptttool.kernel.loops.ENTRY`; open ones are numbered by slot, from 0.
 
     Parameters
     ----------
-    back : ndarray of int64, shape (n, 19)
+    back : ndarray of int64, shape (n, 26)
         The entries at its end.
-    answers : ndarray of int64, shape (k, 9)
+    answers : ndarray of int64, shape (k, 13)
         Completions in front of all requests with their key: :data:`ptttool.kernel.loops.ANSWER`.
-    split : ndarray of int64, shape (m, 19), or None
+    flows : Flows
+        What went over the link.
+    split : ndarray of int64, shape (m, 26), or None
         The entries at its first hole; None without a hole.
     gap : int
         How requests end that are open at its first hole.
@@ -131,6 +192,7 @@ class State(NamedTuple):
 
     back: Array
     answers: Array
+    flows: Flows
     split: Array | None = None
     gap: int = loops.INSIDE
 
@@ -162,13 +224,17 @@ class State(NamedTuple):
         more = self.front[self.front[:, MORE] > 0]
         return np.concatenate((np.insert(shown[:, :2], 2, 1, axis=1), more[:, [KEY, MORE_INDEX, MORE]]))
 
-    def _moved(self, ticks: int, segments: int, slots: int) -> State:
+    def _moved(self, ticks: int, segments: int, slots: int, before: Flows, *, is_hole: bool) -> State:
         """Return it as seen from the part before."""
         answers, back = self.answers.copy(), self.back.copy()
         for array, at, segment in ((answers, _ANSWER_AT, _ANSWER_SEGMENT), (back, AT, SEGMENT)):
             array[:, at] += np.where(array[:, at] >= 0, ticks, 0)
             array[:, segment] += segments
         back[:, ROW] += slots
+        back[:, _SUMS] += before.of(back[:, KEY])
+        back[:, _LEVEL] += before.level
+        back[:, _POSTED] = before.behind(back[:, _POSTED], is_hole=is_hole)
+        answers[:, _ANSWER_SUMS] += before.of(answers[:, 0])
         return self._replace(answers=answers, back=back)
 
 
@@ -195,7 +261,10 @@ def match(roles: Array, rows: Rows, limits: Limits) -> tuple[State, Found, Array
     """
     matcher: Any = loops.Matcher(len(rows.kind), _SEED)
     matcher.rows(*(_view(each) for each in (roles, *rows)))
-    return _kept(matcher, limits)
+    mine = np.asarray(matcher.mine)
+    ids = np.flatnonzero(mine)
+    flows = Flows(matcher.sent, matcher.went, matcher.level, matcher.lowest, matcher.posted, bool(matcher.knows), ids, mine[ids])
+    return _kept(matcher, limits, flows)
 
 
 def join(first: State, later: State, ticks: int, segments: int, gap: int | None, limits: Limits) -> tuple[State, Found, Array]:
@@ -219,8 +288,9 @@ def join(first: State, later: State, ticks: int, segments: int, gap: int | None,
     slots : ndarray of int64
         The former slots of the open requests; those of the later part follow on those of the first.
     """
-    later = later._moved(ticks, segments, len(first.opened))
+    later = later._moved(ticks, segments, len(first.opened), first.flows, is_hole=gap is not None)
     matcher = _matcher(first, len(later.back) + len(later.front) + len(later.answers))
+    flows = first.flows.then(later.flows, is_hole=gap is not None)
     early = 0, 0
     if gap is None:
         matcher.follow(_view(later.front), _view(later.answers), later.split is not None)
@@ -231,7 +301,7 @@ def join(first: State, later: State, ticks: int, segments: int, gap: int | None,
         early = later.early()
     if gap is not None or later.split is not None:
         matcher.load(_view(later.back[later.back[:, STATE] >= loops.OPEN]))  # nothing answers across the hole
-    return _kept(matcher, limits, *early)
+    return _kept(matcher, limits, flows, *early)
 
 
 def _view(array: Any) -> Any:
@@ -252,7 +322,7 @@ def _found(matcher: Any, early: int = 0, early_ends: int = 0, left_out: int = 0)
     return Found(ended, orphans, matcher.early + early, matcher.early_ends + early_ends, left_out)
 
 
-def _kept(matcher: Any, limits: Limits, early: int = 0, early_ends: int = 0) -> tuple[State, Found, Array]:
+def _kept(matcher: Any, limits: Limits, flows: Flows, early: int = 0, early_ends: int = 0) -> tuple[State, Found, Array]:
     """Return what is kept of a matcher, what it has found, and the rows of the open requests."""
     left_out = int(np.count_nonzero(np.asarray(matcher.entries)[: matcher.used, STATE] == loops.OPEN))
     if left_out > limits.rows or matcher.used > limits.keys:
@@ -262,11 +332,11 @@ def _kept(matcher: Any, limits: Limits, early: int = 0, early_ends: int = 0) -> 
     back, answers = (
         np.array(np.asarray(each)[:count]) for each, count in ((matcher.entries, matcher.used), (matcher.answers, matcher.fronts))
     )
-    state = State(back, answers, matcher.front, matcher.gap)
+    state = State(back, answers, flows, matcher.front, matcher.gap)
     if len(answers) > limits.rows or len(state.front) > limits.keys:
         more, more_ends = state.early()
         early, early_ends = early + more, early_ends + more_ends
-        state = State(back, _NO_ANSWERS, _NONE, loops.END)
+        state = State(back, _NO_ANSWERS, flows, _NONE, loops.END)
     is_open = back[:, STATE] == loops.OPEN
     rows = back[is_open, ROW]
     back[is_open, ROW] = np.arange(len(rows))

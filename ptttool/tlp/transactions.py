@@ -11,13 +11,15 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ptttool.kernel.loops import ENDED
-from ptttool.kernel.matching import Found
+from ptttool.kernel.loops import ENDED, WAITS
+from ptttool.kernel.matching import Flows, Found
 from ptttool.table.values import ABSENT, Values
 from ptttool.tlp.columns import DIRECTIONS
 
 Array = npt.NDArray[Any]
 
+_ENDED: Final = ENDED[: -len(WAITS)]
+_LEVEL, _POSTED = WAITS.index("level"), WAITS.index("posted")
 UNKNOWN_DIRECTION: Final = DIRECTIONS.index("unknown")
 
 
@@ -49,7 +51,7 @@ class Ending(IntEnum):
 
 
 class Transactions(Struct, frozen=True):
-    """Requests that have ended. All arrays have shape (n,).
+    """Requests that have ended. All arrays but `waits` have shape (n,).
 
     Parameters
     ----------
@@ -77,6 +79,8 @@ class Transactions(Struct, frozen=True):
         Ticks from the first row of this part of the recording to the request; -1 without a model of time.
     to_first, to_last : ndarray of int64
         Ticks from the request to its first completion, and to the one that ends it; -1 where there is none or it is not known.
+    waits : ndarray of int64, shape (n, 7)
+        What went over the link meanwhile: :data:`ptttool.kernel.loops.WAITS`.
     extra : Mapping[str, Values]
         Values of further columns of the request.
     """
@@ -97,6 +101,7 @@ class Transactions(Struct, frozen=True):
     at: Array
     to_first: Array
     to_last: Array
+    waits: Array
     extra: Mapping[str, Values] = {}
 
     def __len__(self) -> int:
@@ -110,11 +115,15 @@ class Transactions(Struct, frozen=True):
     @classmethod
     def of(cls, matches: Found, extra: Mapping[str, Values]) -> Transactions:
         """Return requests as matching has found them, with values of further columns."""
-        columns = dict(zip(ENDED, matches.ended, strict=True))
+        columns = dict(zip(_ENDED, matches.ended, strict=False))
         key = columns.pop("key")
         columns |= {"requester": key >> TAG_BITS, "tag": key}
         del columns["row"]
-        return cls(**{name: np.array(column, dtype=_DTYPES.get(name, np.int64)) for name, column in columns.items()}, extra=extra)
+        return cls(
+            **{name: np.array(column, dtype=_DTYPES.get(name, np.int64)) for name, column in columns.items()},
+            waits=matches.ended[len(_ENDED) :].T,
+            extra=extra,
+        )
 
     @property
     def directions(self) -> Array:
@@ -139,6 +148,14 @@ class Transactions(Struct, frozen=True):
         if not ticks or not len(self) or self.at[0] < 0:
             return self
         return replace(self, at=self.at + ticks)
+
+
+def behind(waits: Array, flows: Flows, *, is_hole: bool) -> Array:
+    """Return :data:`ptttool.kernel.loops.WAITS` as seen from the part in front, over whose link `flows` went."""
+    found = np.array(waits)
+    found[:, _LEVEL] += flows.level
+    found[:, _POSTED] = flows.behind(found[:, _POSTED], is_hole=is_hole)
+    return found
 
 
 def direction_keys(directions: Array, requesters: Array) -> Array:

@@ -163,7 +163,7 @@ def test_what_is_shown() -> None:
     found = latency_of(made_of_reads(40))
     parts = list(found.shown(no_names))
     tables = [part for part in parts if isinstance(part, Table)]
-    assert [len(table.rows) for table in tables] == [1, 1, 1, 1, 3]
+    assert [len(table.rows) for table in tables] == [1, 1, 1, 1, 3, 4]
     assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
     assert len([part for part in parts if isinstance(part, Histogram)]) == 2
     assert json.dumps(to_json(found))

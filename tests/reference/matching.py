@@ -103,7 +103,7 @@ def _opened(row: Row, time: tuple[int, int]) -> Row:
     return {
         "request": row["index"], "first": row["index"], "last": row["index"], "requester": row["requester"], "tag": row["tag"],
         "kind": row["kind"], "requested": requested, "received": 0, "completions": 0, "status": "SC", "to_first": -1, "to_last": -1,
-        "at": time[0], "address": row["address"],
+        "at": time[0], "address": row["address"], "rows": [],
         "_time": time, "_bytes": 0, "_expected": 0 if is_write else 4 if row["kind"] in FIXED else max(requested, 1),
         "_limit": 4 if row["kind"] in FIXED else 4 * row["length_dw"],
     }  # fmt: skip
@@ -143,6 +143,7 @@ def _complete(
     if not one["completions"]:
         one["first"], one["to_first"] = row["index"], since
     one["completions"] += 1
+    one["rows"] = [*one["rows"], row["index"]]
     one["last"], one["status"] = row["index"], row["status"]
     one["_bytes"] += piece
     one["received"] = min(one["_bytes"], one["requested"])

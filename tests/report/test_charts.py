@@ -63,6 +63,12 @@ def check_line(part: Timeline) -> None:
             continue
         seen = [value for value in series.values if value is not None]
         assert (min(seen), max(seen)) == pytest.approx((min(values), max(values)), rel=1e-5)
+        if part.axis:
+            numbers = re.fullmatch(r".*: smallest (.*), largest (.*), at outstanding (.*)\.", words)
+            assert numbers is not None
+            limits = [f"{number_text(value)} {part.unit}" for value in (min(seen), max(seen))]
+            assert [*numbers.groups()] == [*limits, number_text(part.times[list(series.values).index(max(seen))])]
+            continue
         numbers = re.fullmatch(r".*: mean (.*), smallest (.*), largest (.*), in the interval from (.*) on(?: \(TLP (\d+)\))?\.", words)
         assert numbers is not None
         smallest, largest = (f"{number_text(value)} {part.unit}".rstrip() for value in (min(seen), max(seen)))

@@ -150,7 +150,7 @@ def marks_text(histogram: Histogram) -> str:
 
 def timeline_table(timeline: Timeline) -> Table:
     """Return the numbers of a time line."""
-    columns = [Column("From", timeline.time_unit), *(Column(clean(each.name)) for each in timeline.series)]
+    columns = [Column(clean(timeline.axis) or "From", timeline.time_unit), *(Column(clean(each.name)) for each in timeline.series)]
     if timeline.indexes is not None:
         columns.append(Column("First index", Unit.INDEX))
     rows: list[Sequence[Cell]] = []

@@ -13,7 +13,10 @@ from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.latency.bins import RELATIVE_ERROR, edges_of, percentile
 from ptttool.analyses.latency.counted import counted_latency
 from ptttool.analyses.latency.document import Bins, Latency, LatencyGroup, Spread, Unmatched
-from ptttool.analyses.latency.sums import SIZES, By, Group, LatencySums
+from ptttool.analyses.latency.sums import By, Group, LatencySums, size_name
+from ptttool.analyses.latency.waited import Loaded, levels_of, sizes_of, waits_of
+from ptttool.analyses.latency.waits import WaitSums
+from ptttool.analyses.link import rate_of_ports
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
 from ptttool.analyses.matching.traced import Untraced, untraced_answers
 from ptttool.analyses.needs import Need
@@ -23,8 +26,9 @@ from ptttool.analyses.time.facts import TimeFacts
 from ptttool.analyses.time.model import TimeModel
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import format_id
+from ptttool.recording.traced_buses import ports_of
 from ptttool.tlp.columns import DIRECTIONS, KINDS
-from ptttool.tlp.transactions import Ending
+from ptttool.tlp.transactions import ENDING_BITS, ENDING_MASK, REQUESTER_BITS, UNKNOWN_DIRECTION, Ending
 from ptttool.wording import counted
 
 if TYPE_CHECKING:
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 _BOTH = "--format 4dw --direction both --type np,cpl"
 # Bins of the histogram: so many fine bins in one.
 _COARSE = 4
+_OUTBOUND = DIRECTIONS.index("outbound")
 _TIMES = ("min", "mean", "p50", "p90", "p99", "p999", "max")
 
 
@@ -57,14 +62,17 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
     def __init__(self, scope: Scope | None = None) -> None:
         super().__init__(scope)
         self._sums = LatencySums()
+        self._waits = WaitSums()
 
     def add(self, ended: Transactions) -> None:
         """Add requests that have ended."""
         self._sums.add(ended)
+        self._waits.add(ended)
 
     def merge_sums(self, later: LatencyAnalysis) -> None:
         """Add the requests behind."""
         self._sums.merge(later._sums)
+        self._waits.merge(later._waits, self.border)
 
     def finish(self, context: AnalysisContext) -> Latency:
         """Return the times, and what is not known of them."""
@@ -77,6 +85,7 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
         directions = self._sums.groups(By.DIRECTION)
         untraced = untraced_answers(context, totals)
         requesters = self._sums.groups(By.REQUESTER, MAX_LISTED)
+        by_level = self._by_level(time)
         by_kind = [_group(each, KINDS[each.value], is_timed) for each in self._sums.groups(By.KIND)]
         by_direction = [_group(each, DIRECTIONS[each.value], is_timed) for each in directions]
         return Latency(
@@ -93,18 +102,43 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
             to_first_ns=_scaled(whole.to_first, time),
             requesters=[_group(each, format_id(each.value), is_timed) for each in requesters],
             kinds=by_kind,
-            sizes=[_group(each, _size(each.value), is_timed) for each in self._sums.groups(By.SIZE)],
+            sizes=[_group(each, size_name(each.value), is_timed) for each in self._sums.groups(By.SIZE)],
             directions=by_direction,
             more_requesters=self._sums.count(By.REQUESTER) - len(requesters),
             histogram=_histogram(wholes[0]) if is_timed and wholes else None,
             completions_without_request=totals.orphans,
             time=time,
             relative_error=RELATIVE_ERROR,
+            waits=waits_of(self._waits, self._link_ticks(time, context), MAX_LISTED),
+            by_level=by_level,
+            by_size=sizes_of(self._waits.sizes),
             notes=[
                 *self._notes(time, directions, untraced, context.machine),
+                *self._wait_notes(time, by_level),
                 *counted_latency(context.counters, by_kind, by_direction),
             ],
         )
+
+    def _link_ticks(self, time: TimeFacts, context: AnalysisContext) -> float | None:
+        """Return the ticks that a byte takes on the link; None where they are not known."""
+        ports = None if time.tick_ns is None else ports_of(context.contents, context.machine)
+        link = None if ports is None else rate_of_ports(ports)
+        return None if link is None or time.tick_ns is None else 1e9 / (link.bytes_per_second * time.tick_ns)
+
+    def _by_level(self, time: TimeFacts) -> list[Loaded] | None:
+        """Return the times by level; None where it is not known how many requests were outstanding."""
+        rows = None if time.holes or self._astray else self._waits.levels(self.lowest)
+        return None if rows is None else levels_of(rows)
+
+    @property
+    def _astray(self) -> int:
+        """How many requests of devices or completions have no end or no beginning, so that levels behind or before them are wrong."""
+        keys, counts = self.totals.counts.rows()
+        endings, directions = keys & ENDING_MASK, keys >> ENDING_BITS + REQUESTER_BITS
+        astray = (directions != _OUTBOUND) & ((endings == Ending.INSIDE) | (endings == Ending.SHORT))
+        if (directions == UNKNOWN_DIRECTION).any():  # completions of unknown direction may be those of the processor's requests
+            astray |= (directions == _OUTBOUND) & (endings < Ending.INSIDE)
+        return int(counts[astray].sum()) + self.totals.orphans
 
     def _notes(self, time: TimeFacts, directions: list[Group], untraced: Untraced, machine: Machine | None) -> Iterator[Diagnostic]:
         totals = self.totals
@@ -159,6 +193,36 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
                 "--downstream names the buses behind the port",
             )  # fmt: skip
 
+    def _wait_notes(self, time: TimeFacts, by_level: list[Loaded] | None) -> Iterator[Diagnostic]:
+        line, totals = self._waits.sent, self.totals
+        if not line.n:
+            if totals.requests and time.model is not TimeModel.UNKNOWN:
+                yield Diagnostic(
+                    Severity.INFO, "waits-not-seen",
+                    "what reads of devices wait for is not seen: that needs these reads and their completions in one recording",
+                    f"ptttool trace {_BOTH}",
+                )  # fmt: skip
+            return
+        if line.slope is None:
+            yield Diagnostic(
+                Severity.INFO, "waits-all-alike",
+                "as many bytes left for each read, so the recording does not show how long a byte takes: --tick-ns, and the machine's "
+                "links, would say it",
+            )  # fmt: skip
+        if self._waits.is_guessed:
+            yield Diagnostic(
+                Severity.INFO, "waits-directions",
+                "the direction of reads is not known: all are taken for reads of devices, and all completions for theirs",
+                "--downstream names the buses behind the port",
+            )  # fmt: skip
+        if by_level is None:
+            yield Diagnostic(
+                Severity.INFO, "levels-not-known",
+                "how many requests were outstanding when a read was asked is not known: records may be missing, or requests or "
+                "completions have no counterpart",
+                details={"holes": time.holes, "astray": self._astray},
+            )  # fmt: skip
+
 
 def _group(group: Group, key: str, is_timed: bool) -> LatencyGroup:
     endings = group.endings
@@ -192,11 +256,6 @@ def _scaled(spread: Spread | None, time: TimeFacts) -> Spread | None:
         return None
     times = {name: getattr(spread, name) for name in _TIMES}
     return replace(spread, **{name: None if value is None else time.scaled(value) for name, value in times.items()})
-
-
-def _size(number: int) -> str:
-    """Return the name of a size class."""
-    return f"{SIZES[number - 1] + 1}-{SIZES[number]}" if number else "0"
 
 
 def _histogram(whole: Group) -> Bins:

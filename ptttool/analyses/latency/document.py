@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from ptttool.analyses.drawing.bins import histogram_of_times
 from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.latency.waited import Loaded, Waits, curve
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, named, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Diagnostic, Severity
@@ -139,6 +140,11 @@ class Latency(Shown, Struct, frozen=True):
         What is known of time.
     relative_error : float
         How far a percentile can be off, as a share of it.
+    waits : Waits
+        What the reads of devices waited for, in ticks.
+    by_level, by_size : list of Loaded, or None
+        Times of the reads of devices in ticks, by how many other requests of devices were outstanding when they were asked, and by bytes
+        asked for; None where it is not known how many there were.
     notes : list of Diagnostic
         What is odd, and what is not seen.
     """
@@ -163,6 +169,9 @@ class Latency(Shown, Struct, frozen=True):
     completions_without_request: int
     time: TimeFacts
     relative_error: float
+    waits: Waits
+    by_level: list[Loaded] | None
+    by_size: list[Loaded]
     notes: list[Diagnostic]
 
     def shown(self, names: Names) -> Iterator[Part]:
@@ -173,6 +182,9 @@ class Latency(Shown, Struct, frozen=True):
         yield Facts(list(self._counts()))
         if self.requests:
             yield from self._tables(names)
+            yield from self.waits.shown(self.time, names)
+            if self.by_level is not None and len(self.by_level) > 1:
+                yield curve(self.by_level, self.time)
             yield from self._histograms()
         yield from self.time.shown()
         for note in self.notes:

@@ -140,6 +140,11 @@ class LatencySums:
         return groups
 
 
+def size_name(number: int) -> str:
+    """Return the name of a size class, by its position in :data:`SIZES`."""
+    return f"{SIZES[number - 1] + 1}-{SIZES[number]}" if number else "0"
+
+
 def _keys(cross: Array) -> Array:
     """Return the keys of rows for what transactions have in common, each kind behind the other."""
     values = np.stack((np.zeros_like(cross), cross >> 16, cross >> 8 & 0xFF, cross >> 4 & 0xF, cross & 0xF))

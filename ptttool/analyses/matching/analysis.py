@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from ptttool.analyses.contract import AnalysisContext
-from ptttool.analyses.matching.part import Part, part_of
+from ptttool.analyses.matching.part import Border, Part, part_of
 from ptttool.analyses.matching.steps import STEP_COLUMNS
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.analyses.sums import SumTable, counted
@@ -20,7 +21,7 @@ from ptttool.kernel.matching import Found
 from ptttool.table.batch import Batch
 from ptttool.table.values import ABSENT, Values
 from ptttool.tlp.columns import TLP_SCHEMA
-from ptttool.tlp.transactions import ENDING_BITS, ENDING_MASK, Ending, Orphans, joined, taken
+from ptttool.tlp.transactions import ENDING_BITS, ENDING_MASK, Ending, Orphans, behind, joined, taken
 from ptttool.tlp.transactions import Transactions as Transactions
 
 R = TypeVar("R")
@@ -122,6 +123,10 @@ class MatchingAnalysis(TlpAnalysis[R]):
         In :meth:`finish`: completions in front of the first request with their key, where the recording begins.
     shift : int
         In :meth:`merge_sums`: what is added to the ticks of the later part, so that they count from the start of this one.
+    lowest : int
+        In :meth:`finish`: the lowest level of the recording: :data:`ptttool.kernel.loops.FLOWS`.
+    border : Border or None
+        In :meth:`merge_sums`: what stands in front of the later part; None where nothing does.
     """
 
     worker_bytes = 128 << 20
@@ -138,6 +143,8 @@ class MatchingAnalysis(TlpAnalysis[R]):
         super().__init__(scope)
         self.totals = Totals()
         self.shift = 0
+        self.lowest = 0
+        self.border: Border | None = None
         self.is_over = False
         self.before = Orphans.of(np.empty((0, 3), dtype=np.int64))
         self.clock: Clock = self.scope.clock
@@ -175,24 +182,26 @@ class MatchingAnalysis(TlpAnalysis[R]):
             values[_WANTED] = Values(mask)
         self._followed = tuple(values)
         extra = {name: taken(each, part.slots) for name, each in values.items()}
-        ticks = 0
+        ticks, border = 0, None
         if self._part is None:
             self._part, self._extra = part, extra
         else:
             ticks = self._join(part, extra)
+            border = self._part.border
         self.clock = self._part.clock
-        self._count(part.found, values, ticks)
+        self._count(part.found, values, ticks, border)
         self.add_rows(batch, ticks)
 
     def merge(self, later: Self) -> None:
         """Add what another one has seen of the rows behind."""
-        self.shift = 0
+        self.shift, self.border = 0, None
         if later._part is not None:
             self._followed = later._followed
             if self._part is None:
                 self._part, self._extra = later._part, later._extra
             else:
                 self.shift = self._join(later._part, later._extra)
+                self.border = self._part.border
             self.clock = self._part.clock
         self.totals.merge(later.totals)
         self.merge_sums(later)
@@ -201,6 +210,7 @@ class MatchingAnalysis(TlpAnalysis[R]):
         """Return the result; requests that are open end here."""
         if self._part is not None:
             self.is_over = True
+            self.lowest = self._part.state.flows.lowest
             self.before = Orphans.of(self._part.state.before())
             self._count(self._part.state.rest(), self._extra)
             self._part, self._extra = None, {}
@@ -217,9 +227,11 @@ class MatchingAnalysis(TlpAnalysis[R]):
         self._count(self._part.found, both)
         return self._part.ticks
 
-    def _count(self, matches: Found, values: Mapping[str, Values], ticks: int = 0) -> None:
-        """Add what was found; `values` are those of further columns, by row or slot."""
+    def _count(self, matches: Found, values: Mapping[str, Values], ticks: int = 0, border: Border | None = None) -> None:
+        """Add what was found; `values` are those of further columns, by row or slot; `border`: what stands in front of it."""
         ended = Transactions.of(matches, {name: taken(each, matches.ended[_ROW]) for name, each in values.items()}).later_by(ticks)
+        if border is not None and len(ended):
+            ended = replace(ended, waits=behind(ended.waits, border.flows, is_hole=border.is_hole))
         mask = ended.extra.get(_WANTED)
         if mask is not None:
             ended = ended.take(np.asarray(mask.array))

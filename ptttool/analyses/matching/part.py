@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -14,12 +14,27 @@ from ptttool.analyses.budget import MAX_BORDER_KEYS, MAX_BORDER_ROWS
 from ptttool.analyses.matching.steps import ROLES, rows_of
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.clock import Clock
-from ptttool.kernel.matching import Found, Limits, State, join, match
+from ptttool.kernel.matching import Flows, Found, Limits, State, join, match
 from ptttool.table.batch import Batch
 from ptttool.table.values import Mask
 from ptttool.tlp.transactions import Ending
 
 Array = npt.NDArray[Any]
+
+
+class Border(NamedTuple):
+    """What stands in front of a part.
+
+    Parameters
+    ----------
+    flows : Flows
+        What went over the link.
+    is_hole : bool
+        Whether records are missing between both.
+    """
+
+    flows: Flows
+    is_hole: bool
 
 
 @dataclass
@@ -38,6 +53,8 @@ class Part:
         Of the open requests, by slot: their rows in the batch; where parts join, their former slots, those of the later part behind.
     ticks : int
         Where parts join: what is added to the ticks of the later one.
+    border : Border or None
+        Where parts join: what stands in front of the later one.
     """
 
     clock: Clock
@@ -45,11 +62,12 @@ class Part:
     found: Found | None
     slots: Array
     ticks: int = 0
+    border: Border | None = None
     _joined: tuple[Part, Part] | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what has been added up."""
-        return self.__dict__ | {"found": None, "_joined": None, "slots": self.slots[:0]}
+        return self.__dict__ | {"found": None, "border": None, "_joined": None, "slots": self.slots[:0]}
 
     def joined(self, later: Part) -> Part:
         """Return what becomes of this part and the one behind it; made once for all analyses that share both parts."""
@@ -91,7 +109,8 @@ def _join(first: Part, later: Part) -> Part:
     clock = copy(first.clock)
     seam = clock.merge(later.clock)
     gap = None if not seam.is_hole else Ending.END if seam.is_other_cpu else Ending.INSIDE
-    return Part(clock, *join(first.state, later.state, seam.ticks, seam.segments, gap, _limits()), seam.ticks)
+    joined = join(first.state, later.state, seam.ticks, seam.segments, gap, _limits())
+    return Part(clock, *joined, seam.ticks, Border(first.state.flows, gap is not None))
 
 
 def _limits() -> Limits:

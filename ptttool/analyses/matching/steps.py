@@ -19,6 +19,7 @@ Array = npt.NDArray[Any]
 
 STEP_COLUMNS: Final = (
     "index", "kind", "requester", "tag", "segment", "length_dw", "requested_bytes", "status", "byte_count", "lower_address",
+    "direction",
 )  # fmt: skip
 """The columns that matching reads, besides those of the clock."""
 
@@ -27,6 +28,8 @@ _FIXED = ("IORd", "IOWr", "CfgRd0", "CfgWr0", "CfgRd1", "CfgWr1", "TCfgRd")
 _ATOMICS = ("FetchAdd", "Swap", "CAS")
 _WRITES = ("IOWr", "CfgWr0", "CfgWr1", "DMWr")
 _WITH_DATA = ("CplD", "CplDLk")
+_POSTED = ("MWr", "Msg", "MsgD")
+_DATA = (*_WITH_DATA, *_ATOMICS, "MWr", "MsgD")
 _COMPLETIONS = ("Cpl", "CplD", "CplLk", "CplDLk")
 
 
@@ -36,7 +39,8 @@ def _role(kind: str) -> int:
         | loops.COMPLETION * (kind in _COMPLETIONS)
         | loops.FIXED * (kind in _FIXED)
         | loops.WRITE * (kind in _WRITES)
-        | loops.HAS_DATA * (kind in _WITH_DATA)
+        | loops.HAS_DATA * (kind in _DATA)
+        | loops.POSTED * (kind in _POSTED)
     )
 
 
@@ -74,6 +78,7 @@ def rows_of(batch: Batch, ticks: Ticks, mask: Mask | None) -> Rows:
         breaks=plain(ticks.breaks, np.int64),
         holes=plain(ticks.holes, np.int64),
         gaps=_gaps(batch, ticks.holes),
+        direction=column("direction", np.uint8),
     )
 
 

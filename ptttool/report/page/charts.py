@@ -30,6 +30,7 @@ def chart_data(part: Histogram | Timeline) -> dict[str, Any]:
         "title": part.title,
         "times": [_value(time) for time in part.times],
         "timeUnit": part.time_unit.value,
+        "axis": part.axis,
         "series": [{"name": one.name, "values": [_value(value) for value in one.values]} for one in part.series],
         "unit": str(part.unit),
         "indexes": None if part.indexes is None else [int(index) for index in part.indexes],
@@ -74,6 +75,9 @@ def _series_words(part: Timeline, series: Series) -> str:
     at = list(series.values).index(max(values))
     amounts = (number_text(float(f"{sum(values) / len(values):.4g}")), number_text(min(values)), number_text(max(values)))
     mean, smallest, largest = (f"{amount} {part.unit}".rstrip() for amount in amounts)
+    if part.axis:  # the points do not last as long as each other: their mean says nothing
+        where = f"{part.axis.lower()} {number_text(part.times[at])}"
+        return f"{series.name}: smallest {smallest}, largest {largest}, at {where}."
     begin, index = part.times[at], "" if part.indexes is None or part.indexes[at] is None else f" (TLP {part.indexes[at]})"
     where = with_unit(begin, part.time_unit) if part.time_unit is not Unit.INDEX else f"TLP {number_text(begin, Unit.INDEX)}"
     return f"{series.name}: mean {mean}, smallest {smallest}, largest {largest}, in the interval from {where} on{index}."

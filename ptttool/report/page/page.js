@@ -240,6 +240,7 @@
     // What the axes are, with the unit where the numbers do not have it.
     get xLabel() {
       const { axis, unit, timeUnit } = this.data;
+      if (!this.isHistogram && axis) return axis;
       if (!this.isHistogram) return timeUnit === "index" ? "Number of the TLP" : SCALES[timeUnit] ? "Time" : `Time [${timeUnit}]`;
       return `${axis}${!unit || SCALES[unit] && unit !== "bytes" ? "" : ` [${unit}]`}${this.data.scale === "logarithmic" ? ", logarithmic" : ""}`;
     }
@@ -560,7 +561,7 @@
     }
 
     table() {
-      const heads = this.isHistogram ? [["From", true], ["To", true], [this.data.what, true]] : [[this.data.timeUnit === "index" ? "TLP" : `Time${this.data.timeUnit ? ` (${this.data.timeUnit})` : ""}`, true], ...this.lines.map((line) => [line.name, true]), ...(this.data.indexes ? [["First TLP", true]] : [])];
+      const heads = this.isHistogram ? [["From", true], ["To", true], [this.data.what, true]] : [[this.data.axis ? this.data.axis : this.data.timeUnit === "index" ? "TLP" : `Time${this.data.timeUnit ? ` (${this.data.timeUnit})` : ""}`, true], ...this.lines.map((line) => [line.name, true]), ...(this.data.indexes ? [["First TLP", true]] : [])];
       const row = make("tr", {}, ...heads.map(([text]) => make("th", { scope: "col", class: "n" }, text)));
       const body = make("tbody");
       const say = (value) => (value === null || value === undefined ? "" : number(value));
