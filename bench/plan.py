@@ -23,6 +23,8 @@ ANALYSES = {
     **dict.fromkeys(("traffic", "payload", "errors", "bandwidth", "addresses", "attributes", "mmio"), 20),
     **dict.fromkeys(("latency", "outstanding", "io"), 12),
 }
+# Of these, those that are measured on large recordings, too: waits of reads, and phases of commands.
+LARGE_ANALYSES = ("latency", "io")
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,10 @@ def _commands(sizes: Sizes, inputs: dict[str, Input], folder: Path) -> Iterator[
         name = input_name(form, sizes.large)
         for jobs in ("1", "2"):
             yield Command(f"info-jobs-{jobs}-{form}", (*PTTTOOL, "info", large, "--jobs", jobs), name)
-        yield Command(f"analyze-large-{form}", (*PTTTOOL, "analyze", "latency", large, "--json"), name, rounds=1)
+        for analysis in LARGE_ANALYSES:
+            yield Command(f"analyze-{analysis}-large-{form}", (*PTTTOOL, "analyze", analysis, large, "--json"), name, rounds=1)
+        page = str(folder / f"{form}-large.html")
+        yield Command(f"report-large-{form}", (*PTTTOOL, "report", large, "-o", page, "--force"), name, rounds=1)
         words = (*PTTTOOL, "decode", large, "--to", "parquet", "-o", str(folder / f"{form}-large.parquet"), "--force")
         yield Command(f"parquet-large-{form}", words, name, rounds=1)
         for jobs in ("1", "2"):
@@ -163,10 +168,14 @@ def _rows(sizes: Sizes) -> Iterator[Row]:
         for analysis, wanted in ANALYSES.items():
             command = f"analyze-{analysis}-{form}"
             yield Row(command, f"analyze {analysis}, {small} {shown}", command, perf, wanted=wanted)
-        yield Row(f"report-{form}", f"report, all analyses at once, {small} {shown}", f"report-{form}", perf, wanted=6)
-        work = f"analyze latency, {large} {shown}, by the size against {small}"
-        latency, scale = f"analyze-latency-{form}", sizes.large / sizes.small
-        yield Row(f"analyze-large-{form}", work, f"analyze-large-{form}", latency, ratio="slower", wanted=1.1, scale=scale)
+        yield Row(f"report-{form}", f"report, all analyses at once, {small} {shown}", f"report-{form}", perf, wanted=8)
+        scale = sizes.large / sizes.small
+        for kind, words in (
+            *((f"analyze-{name}", f"analyze {name}") for name in LARGE_ANALYSES),
+            ("report", "report, all analyses at once"),
+        ):
+            work = f"{words}, {large} {shown}, by the size against {small}"
+            yield Row(f"{kind}-large-{form}", work, f"{kind}-large-{form}", f"{kind}-{form}", ratio="slower", wanted=1.1, scale=scale)
     for form in FORMATS:
         shown = form.upper()
         yield Row(

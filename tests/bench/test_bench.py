@@ -75,7 +75,7 @@ def test_the_plan_has_every_row_of_both_formats() -> None:
             "parquet-jobs": 1.7, "writer-polars": 1, "writer-pyarrow": 1, "writer-pyarrow-tuned": 1,
             "analyze-traffic": 20, "analyze-payload": 20, "analyze-errors": 20, "analyze-bandwidth": 20, "analyze-addresses": 20,
             "analyze-attributes": 20, "analyze-latency": 12, "analyze-outstanding": 12, "analyze-mmio": 20, "analyze-io": 12,
-            "analyze-large": 1.1, "report": 6,
+            "analyze-latency-large": 1.1, "analyze-io-large": 1.1, "report": 8, "report-large": 1.1,
         }  # fmt: skip
     assert {row.name: row.wanted for row in whole.rows if "dw" not in row.name} == {"help": 2.5, "list": 3}
     assert {name for row in whole.rows for name in (row.subject, row.baseline) if name} == set(whole.commands)
