@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Cross
 from ptttool.analyses.bandwidth.document import MORE_THAN_THE_LINK, Bandwidth, Saturation
 from ptttool.analyses.errors.document import ErrorKind, Errors, RequesterErrors
 from ptttool.analyses.latency.document import Latency, Spread, Unmatched
+from ptttool.analyses.latency.waited import Waits
 from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.mmio.document import Mmio, PollingRun
 from ptttool.analyses.needs import Lack, LackCode
@@ -34,6 +36,7 @@ from ptttool.report.advice.every import advice_on
 from ptttool.report.gather import report_of, runnable
 from ptttool.report.glance import glances_of
 from ptttool.report.model import Advice, ReportedRecording
+from tests import ROOT
 from tests.support import captures
 
 WORKLOADS = sorted(path.name.removesuffix(".data.xz") for path in (captures.FOLDER / "workloads").glob("*.xz"))
@@ -74,6 +77,16 @@ def test_of_real_recordings(name: str, tmp_path: Path) -> None:
             check(each)
         severities = [each.severity.rank for each in found.advice]
         assert severities == sorted(severities)
+
+
+def test_the_documentation_names_all_of_it() -> None:
+    text = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    named = {code for row in text.splitlines() if row.startswith("| `") for code in re.findall(r"`([a-z0-9-]+)`", row.split("|")[1])}
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "ptttool" / "report" / "advice").glob("*.py")]
+    given = {code for source in sources for code in re.findall(r'Advice\(\s*[\w. ]+,\s*"([a-z0-9-]+)"', source)}
+    given |= {code for source in sources for code in re.findall(r'Severity\.WARNING if \w+ else Severity\.INFO,\s*"([a-z0-9-]+)"', source)}
+    assert len(given) > 10
+    assert given <= named
 
 
 def test_commands_trace_what_the_recording_is_of() -> None:
@@ -193,6 +206,32 @@ def test_latency(tmp_path: Path) -> None:
     assert lost[0].evidence["unanswered"] == 4
     for each in (tail, *lost):
         check(each)
+
+
+def test_waits(tmp_path: Path) -> None:
+    """The reads of a real recording wait behind their own completions; others are made of it."""
+    with reported("6.12/m-4dw-port10-type7-dir2", tmp_path) as found:
+        result = found.results["latency"]
+    assert isinstance(result, Latency)
+    waits = result.waits
+    assert waits.slowest is not None and waits.mean is not None
+    [behind] = [each for each in found.advice if each.code.startswith("waits")]
+    assert behind.code == "waits-behind"
+    assert behind.evidence["behind_percent"] == round(100 * (waits.slowest.behind or 0) / waits.slowest.mean, 1) > 50
+    check(behind)
+    slow = waits.slowest.mean
+
+    def advised(waits: Waits) -> list[Advice]:
+        return [each for each in advice_on({"latency": replace(result, waits=waits)}, {}) if each.code.startswith("waits")]
+
+    idle = replace(waits, slowest=replace(waits.slowest, behind=0.1 * slow, idle=0.8 * slow), mean=slow / 3)
+    [memory] = advised(idle)
+    assert (memory.code, memory.evidence["idle_percent"]) == ("waits-idle", 80.0)
+    check(memory)
+    assert advised(replace(idle, mean=0.9 * slow)) == [], "all take as long"
+    assert advised(replace(waits, slowest=replace(waits.slowest, behind=0.4 * slow, idle=0.4 * slow), mean=slow / 3)) == []
+    assert advised(replace(waits, explained=0.3)) == advised(replace(waits, reads=99)) == []
+    assert advised(replace(waits, slowest=replace(waits.slowest, behind=None, own=None, idle=None))) == []
 
 
 def test_registers(tmp_path: Path) -> None:

@@ -7,16 +7,23 @@ from typing import Final
 
 from ptttool.analyses.drawing.numbers import with_unit
 from ptttool.analyses.latency.document import Latency
+from ptttool.analyses.shown import no_names
 from ptttool.diagnostics import Severity
 from ptttool.report.model import Advice
 
 # Requests of which a percentile says something, and how many times p50 a p99 has to be to be worth a look.
 _MANY: Final = 1000
 _TAIL: Final = 5.0
+# Reads whose parts say something; the part of the slowest from which it is what they wait for; how much of the variance the bytes in front
+# explain at least; and how many times the mean the slowest take, where others do not wait for the same.
+_READS: Final = 100
+_MOST: Final = 0.5
+_EXPLAINED: Final = 0.5
+_SLOWER: Final = 2.0
 
 
 def on_latency(result: Latency) -> Iterator[Advice]:
-    """Yield advice on unanswered requests, missing bytes and long tails."""
+    """Yield advice on unanswered requests, missing bytes, long tails, and what the slowest reads waited for."""
     missing = result.unmatched.inside
     if missing:
         yield Advice(
@@ -37,6 +44,7 @@ def on_latency(result: Latency) -> Iterator[Advice]:
             "ptttool analyze loss FILE",
             {"requests": result.short},
         )
+    yield from _on_waits(result)
     for group in result.directions:
         spread = group.ticks
         if spread is None or spread.n < _MANY or not spread.p50 or spread.p99 is None or spread.max_index is None:
@@ -53,3 +61,39 @@ def on_latency(result: Latency) -> Iterator[Advice]:
                 f"ptttool decode FILE --follow {spread.max_index}",
                 {"direction": group.key, "p99_by_p50": round(times, 1), "slowest_index": spread.max_index},
             )
+
+
+def _on_waits(result: Latency) -> Iterator[Advice]:
+    """Yield what the slowest reads of devices waited for, where one part is most of it."""
+    waits = result.waits
+    if waits.reads < _READS or waits.slowest is None or waits.mean is None:
+        return
+    slowest, sentence = waits.slowest, waits.sentence(result.time, no_names)
+    if sentence is None or slowest.behind is None or slowest.idle is None:
+        return
+    evidence = {
+        "reads": slowest.reads,
+        "behind_percent": round(100 * slowest.behind / slowest.mean, 1),
+        "idle_percent": round(100 * slowest.idle / slowest.mean, 1),
+    }
+    if slowest.behind >= _MOST * slowest.mean and (waits.explained or 0.0) >= _EXPLAINED:
+        yield Advice(
+            Severity.INFO,
+            "waits-behind",
+            "latency",
+            f"The slowest reads wait for completions that leave in front of theirs: {sentence}. So it is the outbound direction that they "
+            "wait for, more than memory: look at its share of the link, at larger payloads (MPS), at fewer reads at a time, and at the "
+            "priority of completions (qos_tx_cpl).",
+            "ptttool analyze latency,bandwidth FILE",
+            {**evidence, "explained": round(waits.explained or 0.0, 3)},
+        )
+    elif slowest.idle >= _MOST * slowest.mean and slowest.mean >= _SLOWER * waits.mean:
+        yield Advice(
+            Severity.INFO,
+            "waits-idle",
+            "latency",
+            f"The slowest reads wait while nothing leaves: {sentence}. So it is not the link that they wait for, but memory, the "
+            "translation of their addresses, or the order behind writes: look at memory of other nodes, at the SMMU, at relaxed ordering.",
+            "ptttool analyze latency,addresses FILE",
+            evidence,
+        )
