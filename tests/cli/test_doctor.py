@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
