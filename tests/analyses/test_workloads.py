@@ -46,6 +46,10 @@ def rows(folder: Path) -> Iterator[tuple[str, str, int, str, int | None, bool]]:
         else:
             matched = analyzed(name, "latency", folder)
             yield name, "fio: IOs", counted["fio read"]["total_ios"], "latency: reads of 33 to 64 bytes, matched", _of_64(matched), True
+    (queue,) = analyzed("randread-8dw", "io", folder).nvme.queues
+    total = truth("randread-8dw")["fio read"]["total_ios"]
+    yield "randread-8dw", "fio: IOs; interrupts: all of queue 1", total, f"io: `commands` of queue {queue.queue}", queue.commands, True
+    yield from _queues(folder)
     counted = truth("download-8dw")["counted_over_the_perf_record_command"]
     nic = analyzed("download-8dw", "io", folder).nic
     yield "download-8dw", "ethtool: packets received", counted["nic rx_packets"], "io: `nic.rx_packets`", nic.rx_packets, True
@@ -62,6 +66,25 @@ def rows(folder: Path) -> Iterator[tuple[str, str, int, str, int | None, bool]]:
     yield "config-dir3-4dw", "`nvme`: commands", 3, "io: `nvme.commands`", commands, True
 
 
+def _queues(folder: Path) -> Iterator[tuple[str, str, int, str, int | None, bool]]:
+    """Commands and bytes that tracepoints of the kernel counted, by queue."""
+    kernel = json.loads((captures.FOLDER / "kernel" / "truth.json").read_text(encoding="utf-8"))
+    for name, counted in kernel.items():
+        with ptttool.open(captures.path_of(f"kernel/{name}", folder)) as recording:
+            found = recording.analyze("io").nvme
+        assert {str(each.queue) for each in found.queues} == set(counted["commands by queue"])
+        for each in found.queues:
+            commands = counted["commands by queue"][str(each.queue)]
+            yield name, f"kernel: commands of queue {each.queue}", commands, "io: `nvme.queues[].commands`", each.commands, True
+        if found.data_bytes.read is not None:
+            for way, moved in (("read", found.data_bytes.read), ("written", found.data_bytes.write)):
+                size = counted[f"block layer: bytes {way}"]
+                yield name, f"block layer: bytes {way}", size, f"io: `nvme.data_bytes.{way.replace('written', 'write')}`", moved, True
+        if name == "rr-qd8-4dw":
+            size = counted["fio"]["read"]["io_bytes"] // counted["fio"]["read"]["total_ios"]
+            yield name, "fio: bytes of an IO", size, "io: `sizes.p50`", int(found.drives[0].followed.sizes.p50), True
+
+
 def _of_64(latency: Any) -> int:
     return sum(each.matched for each in latency.sizes if each.key == "33-64")
 
@@ -69,7 +92,8 @@ def _of_64(latency: Any) -> int:
 def table(folder: Path) -> str:
     lines = ["| recording | counted by | | analysis | |", "| --- | --- | ---: | --- | ---: |"]
     for name, who, count, analysis, found, _ in rows(folder):
-        lines.append(f"| `w-{name}` | {who} | {count:,} | {analysis} | {'null' if found is None else f'{found:,}'} |")
+        recording = name if (captures.FOLDER / "kernel" / f"{name}.data.xz").exists() else f"w-{name}"
+        lines.append(f"| `{recording}` | {who} | {count:,} | {analysis} | {'null' if found is None else f'{found:,}'} |")
     return "\n".join(lines) + "\n"
 
 

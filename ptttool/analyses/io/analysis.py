@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
+from ptttool.analyses.io.commands.follow import Followed
+from ptttool.analyses.io.commands.found import Found
 from ptttool.analyses.io.counts import Counts
 from ptttool.analyses.io.kinds import Device, device_of, function_of
 from ptttool.analyses.io.nic import controller_of
@@ -21,6 +23,8 @@ from ptttool.pci import format_id
 if TYPE_CHECKING:
     from ptttool.table.batch import Batch
 
+# One entry in so many may be nearest to another queue's doorbell: queues work at the same time.
+_CONFLICTS = 4
 _OPTIONS = "--direction inbound --type p,np"
 
 
@@ -29,7 +33,8 @@ class Io(TlpAnalysis[IoResult]):
 
     name = "io"
     meaning = "commands of NVMe drives with their bytes and latency, packets of network controllers"
-    columns = ("index", "kind", "requester", "address", "length_dw", "requested_bytes", "byte_count", *CLOCK_COLUMNS)
+    columns = ("index", "kind", "requester", "address", "length_dw", "requested_bytes", "byte_count", "lower_address", *CLOCK_COLUMNS)
+    whole_columns = ("index",)
     needs = (
         Need("completed commands, bytes read from drives, received packets", _OPTIONS, inbound=("P",)),
         Need("fetched commands, bytes written to drives, bytes sent", _OPTIONS, inbound=("NP",)),
@@ -39,29 +44,38 @@ class Io(TlpAnalysis[IoResult]):
         super().__init__(scope)
         self._clock = self.scope.clock
         self._counts = Counts()
+        self._followed = Followed(self.scope.regions)
 
     def update(self, batch: Batch) -> None:
         """Add TLPs."""
-        self._counts.add(batch, self._clock.ticks(batch).at)
+        ticks = self._clock.ticks(batch)
+        self._counts.add(batch, ticks.at)
+        self._followed.add(batch, ticks)
 
     def merge(self, later: Io) -> None:
         """Add the TLPs behind."""
         seam = self._clock.merge(later._clock)
         self._counts.merge(later._counts, seam.ticks)
+        self._followed.merge(later._followed, seam)
 
     def result(self, context: AnalysisContext) -> IoResult:
         """Return commands and packets."""
         tables, left_out = self._counts.close(), self._counts.left_out
-        visible = _visible(captured(context.contents, machine=context.machine), tables["requesters"])
+        event = captured(context.contents, machine=context.machine)
+        visible = _visible(event, tables["requesters"])
         time = self.scope.time_facts(self._clock, context)
+        self._followed.close()
+        found = Found(self._followed, time, sees_doorbells=event.flow is None or "P" in event.flow.outbound)
         drives: list[Drive] = []
+        ids: list[int] = []
         controllers: list[Controller] = []
         rest: list[Unexplained] = []
         for trace in RequesterTrace.each(tables, left_out, visible, time):
             function = function_of(trace.sum("key"), context.machine)
             device, by = device_of(trace, function)
             if device is Device.NVME:
-                drives.append(drive_of(trace, by))
+                ids.append(trace.sum("key"))
+                drives.append(drive_of(trace, by, found))
             elif device is Device.NIC:
                 controllers.append(controller_of(trace, by, None if function is None else function.driver))
             else:
@@ -75,7 +89,8 @@ class Io(TlpAnalysis[IoResult]):
         notes = [*_notes(drives, controllers)]
         # That there is nothing of a kind is known only where it is known what each requester is.
         seen = TracedKinds(*(kind and not rest for kind in visible))
-        return IoResult(_all_drives(drives, seen), _all_controllers(controllers, seen), rest, sum(looked_at.values()), notes, time)
+        nvme = _all_drives(drives, seen, found.together(ids), time.tick_ns)
+        return IoResult(nvme, _all_controllers(controllers, seen), rest, sum(looked_at.values()), notes, time)
 
 
 def _notes(drives: Sequence[Drive], controllers: Sequence[Controller]) -> Iterator[Diagnostic]:
@@ -88,6 +103,7 @@ def _notes(drives: Sequence[Drive], controllers: Sequence[Controller]) -> Iterat
                 "Commands are counted by their completions, where these are seen",
                 where=drive.requester,
             )
+        yield from _notes_of_queues(drive)
     for nic in controllers:
         if not nic.is_understood:
             message = (
@@ -97,6 +113,43 @@ def _notes(drives: Sequence[Drive], controllers: Sequence[Controller]) -> Iterat
         elif nic.rx_packets is None and nic.rx_packets_most is not None:
             message = f"{nic.requester} works as {nic.model} controllers do: headers give only limits of its packets"
             yield Diagnostic(Severity.INFO, "limits-only", message, where=nic.requester)
+
+
+def _notes_of_queues(drive: Drive) -> Iterator[Diagnostic]:
+    found, where = drive.followed, drive.requester
+    unknown = sum(each.commands or 0 for each in found.queues if each.queue is None)
+    if found.is_shadowed:
+        yield Diagnostic(
+            Severity.INFO,
+            "shadow-doorbells",
+            f"{where} reads its doorbells from memory, too (shadow doorbells): few are written, and phases that begin or end with one are "
+            "those of the few, or at least so long",
+            where=where,
+        )
+    if unknown:
+        yield Diagnostic(
+            Severity.INFO,
+            "queues-unknown",
+            f"{where}: of {unknown:,} commands the queue is not known: no doorbell was seen in front of them",
+            where=where,
+            details={"commands": unknown},
+        )
+    if found.interrupt_addresses == 1 and found.told and len(found.queues) > 1:
+        yield Diagnostic(
+            Severity.INFO,
+            "one-interrupt-address",
+            f"all interrupts of {where} go to one address, as with GICv3 ITS: headers do not tell of which queue one is",
+            where=where,
+        )
+    conflicts = sum(each.conflicts for each in found.queues)
+    if conflicts * _CONFLICTS > (drive.commands or 0):
+        yield Diagnostic(
+            Severity.WARNING,
+            "queues-doubtful",
+            f"{where}: {conflicts:,} entries are nearer to the doorbell of another queue than to one of their own",
+            where=where,
+            details={"conflicts": conflicts},
+        )
 
 
 def _visible(event: Captured, requesters: Any) -> TracedKinds:
@@ -116,9 +169,10 @@ def _sums(devices: Sequence[Drive | Controller | DataBytes], names: Sequence[str
     return sums
 
 
-def _all_drives(drives: list[Drive], visible: TracedKinds) -> Nvme:
+def _all_drives(drives: list[Drive], visible: TracedKinds, times: Any, tick_ns: float | None) -> Nvme:
     data = [each.data_bytes for each in drives]
     read, write = _sums(data, ("read",), is_seen=visible.writes), _sums(data, ("write",), is_seen=visible.reads)
+    phases, latency, _ = times
     return Nvme(
         **_sums(drives, ("commands",), is_seen=visible.reads or visible.writes),
         **_sums(drives, ("submitted",), is_seen=visible.reads),
@@ -126,6 +180,11 @@ def _all_drives(drives: list[Drive], visible: TracedKinds) -> Nvme:
         data_bytes=DataBytes(**read, **write),
         uncertain_bytes=sum(each.uncertain_bytes for each in drives),
         drives=drives,
+        queues=[queue for each in drives for queue in each.followed.queues],
+        phases=phases if drives else None,
+        phases_ns=phases.scaled(tick_ns) if drives and tick_ns is not None else None,
+        latency=latency,
+        latency_ns=latency.scaled(tick_ns) if latency is not None and tick_ns is not None else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ptttool.analyses.io.commands.found import Found
 from ptttool.analyses.io.counts import ENTRY, PAGE
 from ptttool.analyses.io.requester import RequesterTrace, Rings
 from ptttool.analyses.io.results import By, Count, DataBytes, Drive, InFlight
@@ -21,7 +22,7 @@ _PAGES_WITHOUT_LIST = 2
 _COMPLETION, _METADATA = 16, 8
 
 
-def drive_of(trace: RequesterTrace, by: By) -> Drive:
+def drive_of(trace: RequesterTrace, by: By, found: Found) -> Drive:
     """Return what is to be said of a drive."""
     visible = trace.visible
     entries, records = trace.rings("entries"), trace.rings("records")
@@ -65,6 +66,7 @@ def drive_of(trace: RequesterTrace, by: By) -> Drive:
         is_fetched=is_fetched,
         unexplained_tlps=others + metadata,
         unexplained_bytes=others * ENTRY + metadata * _METADATA,
+        followed=found.drive(trace.sum("key"), reads=visible.reads, writes=visible.writes, answers=visible.answers),
     )
 
 

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.drawing.result import Shown
+from ptttool.analyses.io.commands.document import CommandLatency, DriveCommands, Phases, Queue
+from ptttool.analyses.io.commands.view import of_phases, of_queues, where_time_goes
 from ptttool.analyses.shown import Column, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Diagnostic, Severity
@@ -145,6 +147,8 @@ class Drive(Struct, frozen=True):
         its own memory, perhaps.
     unexplained_tlps, unexplained_bytes : int
         Accesses that are none of all this.
+    followed : DriveCommands
+        Its commands by queue and by phase.
     """
 
     requester: str
@@ -163,6 +167,7 @@ class Drive(Struct, frozen=True):
     is_fetched: bool
     unexplained_tlps: int
     unexplained_bytes: int
+    followed: DriveCommands
 
 
 class Controller(Struct, frozen=True):
@@ -235,6 +240,12 @@ class Nvme(Struct, frozen=True):
         Sums of those of the drives; None where one is not known.
     drives : list of Drive
         The drives, those with most commands first.
+    queues : list of Queue
+        The queues of all drives.
+    phases, phases_ns : Phases or None
+        Ticks, and nanoseconds, by phase of the commands of all drives; None without a drive, and where the length of a tick is not known.
+    latency, latency_ns : CommandLatency or None
+        The same from fetch to completion; None where that was not seen, too.
     """
 
     commands: int | None
@@ -244,6 +255,11 @@ class Nvme(Struct, frozen=True):
     uncertain_bytes: int
     interrupts: int | None
     drives: list[Drive]
+    queues: list[Queue]
+    phases: Phases | None
+    phases_ns: Phases | None
+    latency: CommandLatency | None
+    latency_ns: CommandLatency | None
 
 
 class Nic(Struct, frozen=True):
@@ -333,7 +349,13 @@ class IoResult(Shown, Struct, frozen=True):
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield what is to be seen."""
         if self.nvme.drives:
+            if self.nvme.phases is not None:
+                yield from where_time_goes(self.nvme.phases, self.time)
             yield self._drives(names)
+            if self.nvme.queues:
+                yield of_queues(self.nvme.queues, names, self.time)
+            if self.nvme.phases is not None:
+                yield from of_phases(self.nvme.phases, self.nvme.latency, self.time)
         understood = [each for each in self.nic.controllers if each.is_understood]
         others = [each for each in self.nic.controllers if not each.is_understood]
         if understood:

@@ -449,6 +449,7 @@ def batch_of(tlps: list[Tlp], first: int = 0) -> Batch:
         "length_dw": column(dws, "u2"),
         "requested_bytes": column([tlp.size if tlp.enabled is None else tlp.enabled for tlp in tlps], "u2"),
         "byte_count": column([tlp.byte_count for tlp in tlps], "u2"),
+        "lower_address": column([tlp.address & 0x7F if tlp.kind == "CplD" else 0 for tlp in tlps], "u1"),
         "time": column([tlp.time & 0xFFFFFFFF for tlp in tlps], "u4"),
         "offset": Values(range(first * 32, (first + len(tlps)) * 32, 32)),
         "cpu": column([0] * len(tlps), "i4"),

@@ -23,7 +23,8 @@ Array = npt.NDArray[Any]
 # Queues of drives that are followed; events of others are passed over.
 _MOST_GROUPS: Final = 1 << 12
 _QUEUE_BITS: Final = 12
-_STEP_BITS: Final = 4
+STEP_BITS: Final = 4
+"""Bits of a step in a key of times."""
 # Commands of queues in which none completes, from which on they are taken to complete in another one.
 _SILENT: Final = 32
 # Above every queue: an address that interrupts are written to.
@@ -77,6 +78,12 @@ class Followed:
         What was not followed yet.
     rings : Rings
         What is known of rings.
+    numbers : dict
+        The number of each requester and queue.
+    times : SumTable
+        By bin of ticks, and above it step and number of the queue: how often, the sum, the largest, and the TLP with which that begins.
+    breaks : int
+        How often nothing was known of what was open.
     """
 
     def __init__(self, regions: Iterable[Region] = (), *, keeps: bool = False) -> None:
@@ -84,8 +91,8 @@ class Followed:
         self.rings = Rings(regions)
         self.breaks = 0
         self._loop: Any = loop.Commands(MAX_OPEN_STEPS)
-        self._times = SumTable(np.add, np.add, np.maximum, FIRST)
-        self._groups: dict[tuple[int, int], int] = {}
+        self.times = SumTable(np.add, np.add, np.maximum, FIRST)
+        self.numbers: dict[tuple[int, int], int] = {}
         self._drives: dict[int, int] = {}
         self._vectors = SumTable(np.add)
         self._kept: list[Array] | None = [] if keeps else None
@@ -103,6 +110,23 @@ class Followed:
     def close(self) -> None:
         """Follow what is left: no more rows come."""
         self._follow(is_over=True)
+
+    @property
+    def groups(self) -> Array:
+        """By number of a queue: :data:`ptttool.kernel.commands.GROUP`."""
+        rows: Array = np.asarray(self._loop.groups)
+        return rows
+
+    @property
+    def left_out(self) -> int:
+        """What was not followed, because too much was open."""
+        count: int = self._loop.left_out
+        return count
+
+    def told(self, requester: int) -> int:
+        """Return how many completions of a drive an interrupt told of."""
+        number = self._drives.get(requester)
+        return 0 if number is None else int(np.asarray(self._loop.drives)[number, loop.DRIVE.index("joined")])
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_loop": self._loop.kept}
@@ -134,7 +158,8 @@ class Followed:
         roles[small] = loop.INTERRUPT
         if self._kept is not None:
             self._keep(block, roles, queues)
-        devices = np.union1d(submissions.requesters, completions.requesters)
+        owners = np.array([owner for owner, _ in self.rings.owners.values()], dtype=np.int64)
+        devices = np.unique(np.concatenate((submissions.requesters, completions.requesters, owners)))
         # A queue that completes nowhere else, or whose rings are not all known, is matched with all of its drive.
         apart = np.array([each for each in devices.tolist() if _are_apart(each, submissions, completions)], dtype=np.int64)
         told = self._told(block, roles, queues, apart)
@@ -148,7 +173,7 @@ class Followed:
         roles[(groups < 0) | (tellers < 0)] = 0
         is_shadowed = np.zeros(len(self._drives) + 1, dtype=np.uint8)
         is_shadowed[[number for requester, number in self._drives.items() if requester in shadowed]] = 1
-        self._loop.make_room(len(self._groups) + 1, len(self._drives) + 1)
+        self._loop.make_room(len(self.numbers) + 1, len(self._drives) + 1)
         at, index = (np.ascontiguousarray(block.events[rows, column]) for column in (ev.AT, ev.INDEX))
         columns: tuple[Any, ...] = (roles, groups, tellers, drives, np.ascontiguousarray(counts[rows]), at, index, is_shadowed)
         self._loop.follow(*(memoryview(column) for column in columns))
@@ -187,9 +212,9 @@ class Followed:
         numbers = []
         for code in codes.tolist():
             group = code >> _QUEUE_BITS + 1, (code & (1 << _QUEUE_BITS + 1) - 1) - 1
-            if group not in self._groups and len(self._groups) < _MOST_GROUPS:
-                self._groups[group] = len(self._groups)
-            numbers.append(self._groups.get(group, -1))
+            if group not in self.numbers and len(self.numbers) < _MOST_GROUPS:
+                self.numbers[group] = len(self.numbers)
+            numbers.append(self.numbers.get(group, -1))
         taken: Array = np.array(numbers, dtype=np.int32)[inverse]
         return taken
 
@@ -202,8 +227,8 @@ class Followed:
     def _add(self, found: Array) -> None:
         """Add how long steps took."""
         step, group, ticks, index = found.T
-        keys = (group << _STEP_BITS | step) << BIN_BITS | bin_of(ticks)
-        self._times.add(keys, np.ones_like(keys), ticks.copy(), ticks.copy(), index.copy())
+        keys = (group << STEP_BITS | step) << BIN_BITS | bin_of(ticks)
+        self.times.add(keys, np.ones_like(keys), ticks.copy(), ticks.copy(), index.copy())
 
     def _keep(self, block: Block, roles: Array, queues: Array) -> None:
         assert self._kept is not None
