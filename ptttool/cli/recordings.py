@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from ptttool.api.reading import Reading
@@ -41,6 +41,8 @@ class Recordings(Reading):
         The condition.
     time : TimeOptions or None
         What the user says of time.
+    options : Mapping or None
+        Options of analyses, by name of the analysis.
     details : bool
         Whether addresses and settings of the functions of that machine are read, too; a sidecar has them already.
     """
@@ -52,10 +54,11 @@ class Recordings(Reading):
         origin: Origin,
         where: str | None = None,
         time: TimeOptions | None = None,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
         *,
         details: bool = False,
     ) -> None:
-        super().__init__(request, Ask(workers, time=time or TimeOptions(), watch=shown_progress), where)
+        super().__init__(request, Ask(workers, time=time or TimeOptions(), options=options or {}, watch=shown_progress), where)
         self._origin = origin
         self._details = details
 

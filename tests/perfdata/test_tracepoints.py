@@ -38,7 +38,7 @@ from tests.support.tracepoints import (
     tracing_data,
 )
 
-FIXTURES = ROOT / "fixtures" / "kernel"
+FIXTURES = ROOT / "fixtures" / "captures" / "kernel"
 LINE = re.compile(r"^ *(?P<comm>.{1,16}?) +(?P<tid>\d+) \[(?P<cpu>\d+)\] +(?P<time>\d+\.\d{9}): +(?P<event>\w+:\w+): (?P<fields>.*)$")
 BLOCK = re.compile(r"(\d+),(\d+) (\S*) (?:(\d+) )?\(\) (\d+) \+ (\d+) 0x\w+,\d+,\d+ \[(.*)\]$")
 

@@ -53,8 +53,13 @@ COMPLETE = Event(
         ("u8 retries", 64, 1, 0), ("u8 flags", 65, 1, 0), ("u16 status", 66, 2, 0),
     ),
 )  # fmt: skip
+TAKEN = Event(
+    "nvme:nvme_sq",
+    1512,
+    (("int ctrl_id", 8, 4, 1), ("char disk[32]", 12, 32, 0), ("int qid", 44, 4, 1), ("u16 sq_head", 48, 2, 0), ("u16 sq_tail", 50, 2, 0)),
+)
 ENTRY = Event("irq:irq_handler_entry", 101, (("int irq", 8, 4, 1), ("__data_loc char[] name", 12, 4, 0)))
-EVENTS = (SETUP, COMPLETE, ENTRY)
+EVENTS = (SETUP, COMPLETE, TAKEN, ENTRY)
 
 
 def setup(qid: int, cid: int, *, slba: int = 0, blocks: int = 8, opcode: int = 2, disk: bytes = b"nvme0n1", ctrl: int = 0) -> bytes:
@@ -73,6 +78,14 @@ def complete(qid: int, cid: int, *, disk: bytes = b"nvme0n1", ctrl: int = 0) -> 
     raw = bytearray(72)
     struct.pack_into("<H", raw, 0, COMPLETE.id)
     struct.pack_into("<32siii", raw, 8, disk, ctrl, qid, cid)
+    return bytes(raw)
+
+
+def taken(qid: int, *, ctrl: int = 0) -> bytes:
+    """Return the raw data of a completion entry that the driver takes."""
+    raw = bytearray(56)
+    struct.pack_into("<H", raw, 0, TAKEN.id)
+    struct.pack_into("<i32si", raw, 8, ctrl, b"nvme0n1", qid)
     return bytes(raw)
 
 

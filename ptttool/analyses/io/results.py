@@ -11,6 +11,7 @@ from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.io.commands.document import CommandLatency, DriveCommands, Phases, Queue
 from ptttool.analyses.io.commands.view import of_phases, of_queues, where_time_goes
+from ptttool.analyses.joined.document import KernelSide
 from ptttool.analyses.shown import Column, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Diagnostic, Severity
@@ -337,6 +338,8 @@ class IoResult(Shown, Struct, frozen=True):
         What is not known of a device, and why.
     time : TimeFacts
         What is known of time.
+    kernel : KernelSide or None
+        The kernel's side, where it was recorded; null where it was not, and where a condition leaves rows out.
     """
 
     nvme: Nvme
@@ -345,6 +348,7 @@ class IoResult(Shown, Struct, frozen=True):
     left_out: int
     notes: list[Diagnostic]
     time: TimeFacts
+    kernel: KernelSide | None = None
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield what is to be seen."""
@@ -377,6 +381,8 @@ class IoResult(Shown, Struct, frozen=True):
                 [(_called(each.requester, names), each.tlps, each.bytes) for each in self.unexplained[:MAX_LISTED]],
                 more=max(len(self.unexplained) - MAX_LISTED, 0),
             )
+        if self.kernel is not None:
+            yield from self.kernel.shown()
         yield from self._notes()
         yield from self.time.shown()
 

@@ -61,6 +61,7 @@ EXAMPLES = (
     Example("ptttool analyze --list", "What can be analyzed, and what has to be traced for it."),
     Example("ptttool analyze traffic,latency both.data", "Who moves how much, and how long reads take."),
     Example("ptttool analyze io nvme.data --to md", "Commands of NVMe drives, as Markdown."),
+    Example("ptttool analyze io nvme.data --by queue", "With the kernel's events beside it: by queue, not by process."),
 )
 
 
@@ -78,6 +79,23 @@ def analyze(
     top: Annotated[
         int | None,
         typer.Option("--top", metavar="N", min=1, help="Rows of a table. By default 20 on a terminal, and all of them elsewhere."),
+    ] = None,
+    kernel: Annotated[
+        Path | None,
+        typer.Option(
+            "--kernel",
+            metavar="FILE",
+            help="io: the kernel's side of the recording, as 'ptttool trace --with nvme,block' records it. By default the file beside it: "
+            "NAME.kernel.data of NAME.data.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="<process|queue|size>",
+            help="io: by what commands of the kernel's side are summed up. By default by process. JSON has all three.",
+        ),
     ] = None,
     to: analyzing.ToOption = None,
     protocol: reading.Protocol = reading.Protocol(),
@@ -100,7 +118,7 @@ def analyze(
 
     form = analyzing.form_of(to, json=json)
     if form == "json":
-        refuse_beside("--json", context, refused=("top",))
+        refuse_beside("--json", context, refused=("top", "by"))
     if listing:
         refuse_beside("--list", context, takes=("listing", "to", "json"))
         _list(json=form == "json")
@@ -111,10 +129,29 @@ def analyze(
     names = _names(name, files or ())
     named, shown = origin.files(context, files, hint="")
     paths = with_folders(named, print_diagnostic)
+    options = _kernel_options(names, paths, kernel, by)
     with work.workers(paths, _worth(names)) as workers:
         request = reading.request_of(paths[0], protocol, input)
-        read = Recordings(request, workers, origin, where, timing.options, details=True)
+        read = Recordings(request, workers, origin, where, timing.options, options, details=True)
         _Job(names, read, form, top, shown).run(paths)
+
+
+def _kernel_options(names: Sequence[str], paths: Sequence[str], kernel: Path | None, by: str | None) -> dict[str, dict[str, str]]:
+    """Return the options of the analysis of commands.
+
+    Raises
+    ------
+    UsageError
+        They have no effect, or name one kernel's side for several recordings (code ``exclusive-options``).
+    """
+    options = {name: str(value) for name, value in (("kernel", kernel), ("by", by)) if value is not None}
+    for name in options:
+        if "io" not in names:
+            raise UsageError(f"--{name} has an effect on the analysis io only", hint=f"leave out --{name}", code="exclusive-options")
+    if kernel is not None and len(paths) > 1:
+        hint = "leave it out: the file beside each recording is taken"
+        raise UsageError("--kernel is of one recording, and there are several", hint=hint, code="exclusive-options")
+    return {"io": options}
 
 
 def _missing(name: str | None) -> UsageError:

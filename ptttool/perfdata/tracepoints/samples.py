@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic
 from ptttool.errors import InputError
 from ptttool.files.local import LocalFile, open_regular
+from ptttool.files.packed.kinds import LONGEST_MAGIC, kind_of
 from ptttool.kernel.records import find_records
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable, trailer_of
@@ -27,6 +28,9 @@ from ptttool.perfdata.problems import Problems
 from ptttool.perfdata.tracepoints.formats import Format, parse_tracing_data
 from ptttool.perfdata.tracepoints.threads import ThreadNames
 from ptttool.perfdata.walker import Walker
+
+if TYPE_CHECKING:
+    from ptttool.files.packed.unpack import Unpacked
 
 Array = npt.NDArray[Any]
 
@@ -106,7 +110,7 @@ def read_samples(path: str, wanted: Collection[str] | None = None) -> Samples:
     Parameters
     ----------
     path : str
-        The file; no link is followed.
+        The file, which may be packed; no link is followed.
     wanted : collection of str, optional
         Names of the events that are held (``nvme:nvme_setup_cmd``); by default all.
 
@@ -115,12 +119,38 @@ def read_samples(path: str, wanted: Collection[str] | None = None) -> Samples:
     InputError
         It cannot be opened, or is not a file of perf record with tracepoints.
     """
+    with _opened(path) as file:
+        return _Reader(file, path, wanted).read()
+
+
+def check_samples(path: str) -> None:
+    """Raise the errors of :func:`read_samples` that the beginning and the description of tracepoints show."""
+    with _opened(path) as file:
+        _Reader(file, path, ())
+
+
+def _opened(path: str) -> closing[LocalFile]:
     try:
-        file = LocalFile(open_regular(path), path)
+        descriptor = open_regular(path)
     except OSError as error:
         raise InputError(path, os.strerror(error.errno or 0), code="unreadable") from error
-    with closing(file):
-        return _Reader(file, path, wanted).read()
+    try:
+        packed = _unpacked(descriptor, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    if packed is not None:
+        os.close(descriptor)
+        descriptor = os.dup(packed.file.fileno())
+    return closing(LocalFile(descriptor, path))
+
+
+def _unpacked(descriptor: int, path: str) -> Unpacked | None:
+    if kind_of(os.pread(descriptor, LONGEST_MAGIC, 0)) is None:
+        return None
+    from ptttool.files.packed.unpack import unpacked
+
+    return unpacked(descriptor, path)
 
 
 class _Reader:
@@ -152,7 +182,7 @@ class _Reader:
         if _TRACING_DATA not in header.features:
             raise InputError(self._path, "does not describe tracepoints: it was recorded without any", code="no-tracepoints")
         entry = header.data_end + header.features.index(_TRACING_DATA) * layout.SECTION.size
-        raw = self._file.read(entry, layout.SECTION.size)
+        raw = self._file.read(entry, layout.SECTION.size) if entry < self._file.size else b""
         offset, size = layout.SECTION.unpack(raw) if len(raw) == layout.SECTION.size else (self._file.size, 1)
         if offset + size > self._file.size or size > MAX_FEATURE_BYTES:
             reason = "the description of its tracepoints is not in the file, which was cut perhaps"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -13,10 +14,12 @@ from ptttool.analyses.contract import ANALYSES, Analysis, AnalysisContext
 from ptttool.analyses.needs import Captured, Lack, captured
 from ptttool.analyses.scope import Scope, TlpAnalysis
 from ptttool.capture.event.terms import Format
+from ptttool.capture.names import kernel_path
 from ptttool.capture.perf.counters import LinkCounters
 from ptttool.decoders.contract import RecordProtocol
 from ptttool.errors import UsageError
 from ptttool.files.progress import Watch, unwatched
+from ptttool.files.remote import is_remote
 from ptttool.machine.model import Machine
 from ptttool.pipeline.query import Query, parse_query
 from ptttool.pipeline.recording import OpenRecording
@@ -42,8 +45,12 @@ class Ask(Struct, frozen=True):
         CPUs that went offline while recording, where a sidecar says so.
     counters : LinkCounters or None
         What counters beside the trace counted, where a sidecar says so.
+    kernel : str or None
+        The kernel's side of the recording, which the analysis of commands joins with it; None for none.
+    by : str
+        By what joined commands are shown: ``process``, ``queue`` or ``size``.
     options : Mapping
-        Options of the analyses, by name of the analysis.
+        Options of the analyses, by name of the analysis. Those of `io` are `kernel`, by default the file beside the recording, and `by`.
     watch : callable
         Shows how far the pass has come.
     """
@@ -54,15 +61,55 @@ class Ask(Struct, frozen=True):
     time: TimeOptions = TimeOptions()
     went_offline: Sequence[int] = ()
     counters: LinkCounters | None = None
+    kernel: str | None = None
+    by: str = "process"
     options: Mapping[str, Mapping[str, Any]] = {}
     watch: Watch = unwatched
 
 
 def ask_of(recording: OpenRecording, ask: Ask, where: str | None = None, machine: Machine | None = None) -> Ask:
-    """Return what analyses are to know: as the user says, and as the file beside the recording does."""
+    """Return what analyses are to know: as the user says, and as the files beside the recording do.
+
+    Raises
+    ------
+    InputError
+        The kernel's side that the user names is no recording of tracepoints.
+    UsageError
+        Commands are not shown by what the user says (code ``unknown-group``).
+    """
     machine = machine or recording.machine
     query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=machine)
-    return replace(ask, machine=machine, query=query, went_offline=recording.went_offline, counters=recording.counters)
+    options = dict(ask.options.get("io", {}))
+    kernel, by = options.pop("kernel", None), options.pop("by", ask.by)
+    if by not in _GROUPS:
+        raise UsageError(f"commands are not shown by {by}", hint="known: " + ", ".join(_GROUPS), code="unknown-group")
+    if kernel is None:
+        kernel = beside(recording.path)
+    else:
+        from ptttool.perfdata.tracepoints.samples import check_samples
+
+        check_samples(str(kernel))
+    return replace(
+        ask,
+        machine=machine,
+        query=query,
+        went_offline=recording.went_offline,
+        counters=recording.counters,
+        kernel=None if kernel is None else str(kernel),
+        by=by,
+        options={**ask.options, "io": options},
+    )
+
+
+_GROUPS = ("process", "queue", "size")
+
+
+def beside(path: str) -> str | None:
+    """Return the kernel's side that lies beside a recording of this machine; None where there is none. A link is none."""
+    if path == "-" or is_remote(path):
+        return None
+    found = kernel_path(Path(path))
+    return str(found) if found.is_file() and not found.is_symlink() else None
 
 
 class Answer(Struct, frozen=True):
@@ -74,16 +121,24 @@ class Answer(Struct, frozen=True):
         As for :func:`run`.
     analyses : Mapping[str, Analysis]
         The analyses by name.
+    entries : Analysis or None
+        What joins the analysis of commands with the kernel's side.
     """
 
     recording: OpenRecording
     ask: Ask
     analyses: Mapping[str, Analysis[Any]]
+    entries: Analysis[Any] | None = None
 
     @property
     def results(self) -> dict[str, Any]:
         """Their results, by name of the analysis."""
-        return {name: self.result(analysis) for name, analysis in self.analyses.items()}
+        results = {name: self.result(analysis) for name, analysis in self.analyses.items()}
+        if self.entries is not None and self.ask.kernel is not None:
+            from ptttool.pipeline.analyzing.kernel import with_kernel
+
+            results["io"] = with_kernel(self.recording, self.ask.kernel, self.ask.by, results["io"], self.result(self.entries))
+        return results
 
     def result(self, analysis: Analysis[Any]) -> Any:
         """Return the result of an analysis, which may be another one."""
@@ -125,6 +180,11 @@ def run(recording: OpenRecording, ask: Ask, kinds: Sequence[str | type[Analysis[
             hint="leave --scheduler out",
             code="stream-in-order",
         )
+    joins = ask.kernel is not None and ask.query is None and any(kind.name == "io" for kind in analyses)
+    if joins:
+        from ptttool.analyses.io.commands.entries import CommandEntries
+
+        analyses.append(CommandEntries)
     scope: Scope | None = None
     planned = []
     for kind in analyses:
@@ -136,7 +196,9 @@ def run(recording: OpenRecording, ask: Ask, kinds: Sequence[str | type[Analysis[
         planned.append(PlannedAnalysis(kind, tuple(options.items()), further=further))
     with ask.watch(walk.progress):
         parts = walk.merge(Analyze(tuple(planned), ask.query)).parts
-    return Answer(recording, ask, {kind.name: part for kind, part in zip(analyses, parts, strict=True)})
+    own = parts[: len(parts) - joins]
+    entries = parts[-1] if joins else None
+    return Answer(recording, ask, {kind.name: part for kind, part in zip(analyses, own, strict=False)}, entries)
 
 
 def checked(recording: OpenRecording, name: str) -> type[Analysis[Any]]:

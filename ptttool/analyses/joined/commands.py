@@ -1,0 +1,214 @@
+"""The commands that the kernel saw, from the samples of its tracepoints."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.perfdata.tracepoints.samples import Samples
+
+Array = npt.NDArray[Any]
+
+SETUP: Final = "nvme:nvme_setup_cmd"
+COMPLETE: Final = "nvme:nvme_complete_rq"
+TAKEN: Final = "nvme:nvme_sq"
+"""The driver has taken a completion entry from its queue; which command's is not said."""
+ISSUE: Final = "block:block_rq_issue"
+WANTED: Final = (SETUP, COMPLETE, TAKEN, ISSUE)
+_SECTOR: Final = 512
+# Opcodes of the NVM command set: base specification, figure of I/O commands.
+_WRITE, _READ = 1, 2
+# Sizes of a logical block, as exponents of two.
+_LEAST_BLOCK, _MOST_BLOCK = 9, 16
+
+COMMAND: Final = np.dtype(
+    [
+        ("controller", "<i4"), ("queue", "<i4"), ("identifier", "<i4"), ("opcode", "<i4"), ("setup", "<i8"), ("complete", "<i8"),
+        ("nth_setup", "<i8"), ("nth_complete", "<i8"), ("nth_turned", "<i8"), ("block", "<i8"), ("blocks", "<i8"), ("bytes", "<i8"),
+        ("pid", "<i4"), ("name", "S16"),
+    ]
+)  # fmt: skip
+"""A command of the kernel's side; -1 is what is not known.
+
+- ``controller``, ``queue``, ``identifier``, ``opcode``: as the tracepoints say.
+- ``setup``, ``complete``: nanoseconds on perf's clock.
+- ``nth_setup``, ``nth_complete``: which one it is of those that were submitted to its queue, and of those that ended in it, from 0.
+- ``nth_turned``: the same, if the kernel ends commands that it takes at once in the opposite order.
+- ``block``, ``blocks``, ``bytes``: the first logical block, their number, and the size; of reads and writes.
+- ``pid``, ``name``: the process that submitted it.
+"""
+
+
+class KernelCommands(NamedTuple):
+    """The commands of the kernel's side.
+
+    Attributes
+    ----------
+    rows : structured ndarray
+        :data:`COMMAND`, by queue and the order of submission. Those of which only the end was seen have no ``setup``.
+    lost : int
+        Samples that the kernel had no room for.
+    repeated : int
+        Commands whose identifier was used again before they ended: something is missing.
+    """
+
+    rows: Array
+    lost: int
+    repeated: int
+
+    @property
+    def is_turned(self) -> Array:
+        """Which commands are another one of their queue if commands that are taken at once end in the opposite order."""
+        turned: Array = self.rows["nth_complete"] != self.rows["nth_turned"]
+        return turned
+
+    def turned(self) -> KernelCommands:
+        """Return the same in the opposite order."""
+        rows = self.rows.copy()
+        rows["nth_complete"] = rows["nth_turned"]
+        return self._replace(rows=rows)
+
+    def of(self, controller: int, queue: int) -> Array:
+        """Return the commands of a queue."""
+        rows: Array = self.rows[(self.rows["controller"] == controller) & (self.rows["queue"] == queue)]
+        return rows
+
+
+def kernel_commands(samples: Samples) -> KernelCommands:
+    """Return the commands of a recording of tracepoints."""
+    none: Array = np.empty(0, dtype=[("at", "<i8")])
+    setups, completes = samples.events.get(SETUP, none), samples.events.get(COMPLETE, none)
+    names = {"ctrl_id", "qid", "cid"}
+    fits = [names <= set(rows.dtype.names or ()) for rows in (setups, completes)]
+    setups, completes = (rows if fit else none for rows, fit in zip((setups, completes), fits, strict=True))
+    begins, ends = (_ordered(rows) for rows in (setups, completes))
+    _turn(ends, completes, samples.events.get(TAKEN))
+    # Submissions and ends of each identifier alternate; both by time, a submission before an end at the same time.
+    both = np.concatenate((begins, ends))
+    is_end = np.arange(len(both)) >= len(begins)
+    order = np.lexsort((is_end, both["at"], both["identifier"], both["queue"], both["controller"]))
+    both, is_end = both[order], is_end[order]
+    same = np.zeros(len(both), dtype=np.bool_)
+    same[1:] = (
+        (both["controller"][1:] == both["controller"][:-1])
+        & (both["queue"][1:] == both["queue"][:-1])
+        & (both["identifier"][1:] == both["identifier"][:-1])
+    )
+    answers = np.flatnonzero(is_end[1:] & ~is_end[:-1] & same[1:]) + 1
+    repeated = int(np.count_nonzero(~is_end[1:] & ~is_end[:-1] & same[1:])) + int(np.count_nonzero(is_end[1:] & is_end[:-1] & same[1:]))
+    alone = np.setdiff1d(np.flatnonzero(is_end), answers)
+    first = np.flatnonzero(~is_end)
+    found: Array = np.zeros(len(first) + len(alone), dtype=COMMAND)
+    for name in ("setup", "complete", "nth_setup", "nth_complete", "nth_turned", "block", "blocks", "bytes", "opcode", "pid"):
+        found[name] = -1
+    place = np.full(len(both), -1, dtype=np.int64)
+    place[first], place[alone] = np.arange(len(first)), len(first) + np.arange(len(alone))
+    for name in ("controller", "queue", "identifier"):
+        found[name][: len(first)] = both[name][first]
+        found[name][len(first) :] = both[name][alone]
+    submitted = found[: len(first)]
+    submitted["setup"], submitted["nth_setup"] = both["at"][first], both["nth"][first]
+    _describe(submitted, setups[both["row"][first]] if len(first) else setups[:0], samples)
+    for ended, at in ((answers, place[answers - 1]), (alone, place[alone])):
+        found["complete"][at], found["nth_complete"][at] = both["at"][ended], both["nth"][ended]
+        found["nth_turned"][at] = both["turned"][ended]
+    return KernelCommands(found[np.lexsort((found["nth_setup"], found["queue"], found["controller"]))], samples.lost, repeated)
+
+
+_EVENT: Final = np.dtype(
+    [("controller", "<i4"), ("queue", "<i4"), ("identifier", "<i4"), ("at", "<i8"), ("nth", "<i8"), ("turned", "<i8"), ("row", "<i8")]
+)
+
+
+def _ordered(rows: Array) -> Array:
+    """Return events with which one of its queue each is; the rows are by time."""
+    events: Array = np.zeros(len(rows), dtype=_EVENT)
+    if not len(rows):
+        return events
+    events["controller"], events["queue"], events["identifier"] = rows["ctrl_id"], rows["qid"], rows["cid"]
+    events["at"], events["row"] = rows["at"], np.arange(len(rows))
+    order = np.lexsort((events["row"], events["queue"], events["controller"]))
+    queue, controller = events["queue"][order], events["controller"][order]
+    begins = np.flatnonzero(np.concatenate(([True], (queue[1:] != queue[:-1]) | (controller[1:] != controller[:-1]))))
+    events["nth"][order] = np.arange(len(rows)) - np.repeat(begins, np.diff(np.append(begins, len(rows))))
+    return events
+
+
+def _turn(ends: Array, completes: Array, taken: Array | None) -> None:
+    """Fill in which one of its queue each end is, if those that the driver takes at once end in the opposite order.
+
+    Linux from 5.16 on puts them on a list, some versions at its front. They show as several ``nvme_sq`` of a queue, and then as many ends.
+    """
+    ends["turned"] = ends["nth"]
+    if taken is None or not len(taken) or not len(ends) or not {"ctrl_id", "qid"} <= set(taken.dtype.names or ()):
+        return
+    keys = [np.concatenate((completes[name], taken[name])) for name in ("at", "on_cpu", "qid", "ctrl_id")]
+    is_end = np.arange(len(keys[0])) < len(ends)
+    order = np.lexsort((is_end, *keys))
+    changes = np.ones(len(order), dtype=np.bool_)
+    changes[1:] = is_end[order][1:] != is_end[order][:-1]
+    for key in keys[1:]:
+        changes[1:] |= key[order][1:] != key[order][:-1]
+    starts = np.flatnonzero(changes)
+    sizes = np.diff(np.append(starts, len(order)))
+    of_ends = is_end[order][starts]
+    # A run of ends behind a run as long of entries of the same queue on the same CPU.
+    behind = np.zeros(len(starts), dtype=np.bool_)
+    behind[1:] = of_ends[1:] & ~of_ends[:-1] & (sizes[1:] == sizes[:-1]) & (sizes[1:] > 1)
+    for key in keys[1:]:
+        behind[1:] &= key[order][starts[1:]] == key[order][starts[1:] - 1]
+    runs = np.flatnonzero(behind)
+    if not len(runs):
+        return
+    lengths = sizes[runs]
+    inside = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    forward = order[np.repeat(starts[runs], lengths) + inside]
+    backward = order[np.repeat(starts[runs] + lengths - 1, lengths) - inside]
+    ends["turned"][forward] = ends["nth"][backward]
+
+
+def _describe(commands: Array, setups: Array, samples: Samples) -> None:
+    """Fill in what submissions say: block, size, process."""
+    if not len(setups):
+        return
+    names = set(setups.dtype.names or ())
+    commands["pid"] = setups["by_pid"]
+    commands["name"] = samples.threads.at(setups["by_tid"], setups["at"])
+    if "opcode" not in names:
+        return
+    commands["opcode"] = setups["opcode"]
+    if "cdw10" not in names or setups["cdw10"].ndim != 2 or setups["cdw10"].shape[1] < 10:
+        return
+    is_io = (setups["qid"] > 0) & np.isin(setups["opcode"], (_WRITE, _READ))
+    words = np.ascontiguousarray(setups["cdw10"])
+    block = np.ascontiguousarray(words[:, :8]).view("<i8").reshape(-1)
+    count = np.ascontiguousarray(words[:, 8:10]).view("<u2").reshape(-1).astype(np.int64) + 1
+    commands["block"][is_io], commands["blocks"][is_io] = block[is_io], count[is_io]
+    issues = samples.events.get(ISSUE)
+    if issues is None or not {"sector", "nr_sector", "dev"} <= set(issues.dtype.names or ()):
+        return
+    # The driver starts the request of the block layer behind the submission, on the same CPU.
+    order = np.lexsort((issues["at"], issues["on_cpu"]))
+    issues = issues[order]
+    cpus, starts = np.unique(issues["on_cpu"], return_index=True)
+    ends = np.append(starts[1:], len(issues))
+    after = np.full(len(setups), -1, dtype=np.int64)
+    for cpu, start, end in zip(cpus.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        mine = np.flatnonzero(is_io & (setups["on_cpu"] == cpu))
+        at = np.searchsorted(issues["at"][start:end], setups["at"][mine]) + start
+        after[mine] = np.where(at < end, at, -1)
+    # The size of a block is that with which first block and number agree with the sectors of all such requests of a controller.
+    for controller in np.unique(commands["controller"]).tolist():
+        mine = np.flatnonzero((after >= 0) & (commands["controller"] == controller))
+        near = issues[after[mine]]
+        best, size = 0, 0
+        for exponent in range(_LEAST_BLOCK, _MOST_BLOCK + 1):
+            factor = 1 << (exponent - _LEAST_BLOCK)
+            agree = (near["nr_sector"].astype(np.int64) == count[mine] * factor) & (near["sector"].astype(np.int64) == block[mine] * factor)
+            if np.count_nonzero(agree) > best:
+                best, size = int(np.count_nonzero(agree)), 1 << exponent
+        if 2 * best > len(mine):
+            sized = is_io & (commands["controller"] == controller)
+            commands["bytes"][sized] = count[sized] * size

@@ -1,0 +1,395 @@
+"""Join the commands of the kernel with those of the link, sum them up, and bound the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ptttool.analyses.budget import MAX_LISTED
+from ptttool.analyses.joined.clock import Bounds, Clock, clock_of
+from ptttool.analyses.joined.commands import COMPLETE, SETUP, WANTED, KernelCommands, kernel_commands
+from ptttool.analyses.joined.document import ClockBand, CommandSum, GroupBy, KernelSide, QueueJoin, Spread
+from ptttool.analyses.joined.order import TOLERATED, QueueEntries, Shift, shifts_of
+from ptttool.diagnostics import Diagnostic, Severity
+from ptttool.pci import format_id
+from ptttool.perfdata.tracepoints.samples import Samples, read_samples, text_of
+
+Array = npt.NDArray[Any]
+_READ, _WRITE = 2, 1
+# Bits of a Time field that does not wrap around unnoticed.
+_WIDE: Final = 32
+
+
+class Link(NamedTuple):
+    """What is known of the link's side.
+
+    Attributes
+    ----------
+    queues : sequence of QueueEntries
+        The queues of all drives.
+    time_bits : int or None
+        Bits of the Time field; None where no ticks are known.
+    breaks : int
+        How often it is not known how much time passed.
+    tick_ns : float or None
+        Nanoseconds of a tick, where they are known.
+    end : int or None
+        When the trace ended, in nanoseconds on perf's clock, if it is complete up to there.
+    """
+
+    queues: Sequence[QueueEntries]
+    time_bits: int | None = _WIDE
+    breaks: int = 0
+    tick_ns: float | None = None
+    end: int | None = None
+
+    @property
+    def may_miss(self) -> bool:
+        """Whether ticks may be missing."""
+        return self.breaks > 0 or (self.time_bits is not None and self.time_bits < _WIDE)
+
+
+class Joined(NamedTuple):
+    """Commands of both sides.
+
+    Attributes
+    ----------
+    side : KernelSide
+        The result.
+    clock : Clock or None
+        Places TLPs in the kernel's time; None where nothing bounds it, or no clock is possible.
+    samples : Samples
+        The kernel's side.
+    """
+
+    side: KernelSide
+    clock: Clock | None
+    samples: Samples
+
+
+class _Queue(NamedTuple):
+    """A queue of both sides, and which commands are which."""
+
+    entries: QueueEntries
+    controller: int | None
+    commands: Array
+    shift: Shift | None
+
+
+def join(path: str, link: Link) -> Joined:
+    """Join a recording of tracepoints with what was seen on the link.
+
+    Raises
+    ------
+    InputError
+        The file is no recording of tracepoints.
+    """
+    samples = read_samples(path, WANTED)
+    kernel = kernel_commands(samples)
+    notes = [*_damage(samples), *_refusals(samples, kernel, link)]
+    queues: list[_Queue] = []
+    if not any(note.severity is Severity.WARNING for note in notes):
+        queues, further = _assigned(link, kernel)
+        notes += further
+    found = [(queue, _rows(queue)) for queue in queues if queue.shift is not None]
+    conflicts, checks = (sum(getattr(queue.shift, name) for queue, _ in found) for name in ("conflicts", "checks"))
+    joins = {id(queue): rows for queue, rows in found}
+    if conflicts * TOLERATED > checks:
+        message = f"order contradicts {conflicts:,} of {checks:,} times that the commands of both sides are the same: none is joined"
+        notes.append(Diagnostic(Severity.WARNING, "order-differs", message, where=path, details={"conflicts": conflicts, "checks": checks}))
+        found, joins = [], {}
+    commands = [rows for _, rows in found]
+    clock = _clock(commands, link)
+    band = None if clock is None else _band(clock, commands, link)
+    notes += _clock_notes(band, path)
+    tick = link.tick_ns
+    if tick is None and band is not None and band.tick_ns_low is not None and band.tick_ns_high is not None and band.is_possible:
+        tick = (band.tick_ns_low + band.tick_ns_high) / 2
+    together = _together(found)
+    by, more = {}, {}
+    for group, key in _KEYS.items():
+        sums = _sums(together, key, tick) if len(together) else []
+        sums.sort(key=lambda one: (-one.commands, one.name))
+        by[str(group)], more[str(group)] = sums[:MAX_LISTED], max(len(sums) - MAX_LISTED, 0)
+    sizes = [_bytes(together[together["opcode"] == opcode]) for opcode in (_READ, _WRITE)]
+    side = KernelSide(
+        file=path,
+        joined=len(together) > 0,
+        commands=len(together),
+        conflicts=conflicts,
+        seen=len(kernel.rows),
+        lost=kernel.lost,
+        bytes_read=sizes[0],
+        bytes_written=sizes[1],
+        all=_sum("all", together, tick) if len(together) else None,
+        by=by,
+        more=more,
+        queues=[_queue(queue, len(joins.get(id(queue), ()))) for queue in queues],
+        clock=band,
+        at_least=link.may_miss,
+        notes=notes,
+    )
+    return Joined(side, clock if clock is not None and clock.is_possible else None, samples)
+
+
+def _damage(samples: Samples) -> Iterator[Diagnostic]:
+    for problem in samples.problems:
+        yield Diagnostic(Severity.WARNING, problem.code, problem.message, where=problem.where, details=problem.details)
+
+
+def _refusals(samples: Samples, kernel: KernelCommands, link: Link) -> Iterator[Diagnostic]:
+    """Yield why nothing can be joined."""
+
+    def refusal(code: str, message: str, **details: object) -> Diagnostic:
+        return Diagnostic(Severity.WARNING, code, f"{message}: no command is joined", where=samples.path, details=details)
+
+    if not {SETUP, COMPLETE} & samples.formats.keys():
+        yield refusal("no-nvme-tracepoints", f"holds neither {SETUP} nor {COMPLETE}")
+    elif kernel.lost:
+        yield refusal(
+            "kernel-samples-lost", f"the kernel had no room for {kernel.lost:,} samples, and which ones is not known", lost=kernel.lost
+        )
+    elif samples.unread:
+        yield refusal("kernel-samples-unread", f"{samples.unread:,} samples could not be read", unread=samples.unread)
+    elif kernel.repeated:
+        message = f"{kernel.repeated:,} identifiers of commands come again before the command ended, so samples are missing"
+        yield refusal("kernel-samples-missing", message, repeated=kernel.repeated)
+    elif not link.queues:
+        yield refusal("no-queues", "no queue of a drive was told from others on the link")
+
+
+def _assigned(link: Link, kernel: KernelCommands) -> tuple[list[_Queue], list[Diagnostic]]:
+    """Return the queues with their commands, in the order of ends that contradicts less; where both do as little, it is not known."""
+    forward = _fitted(link, kernel)
+    is_turned = kernel.is_turned
+    if not is_turned.any() or not any(len(entries.ended) for entries in link.queues):
+        return forward
+    backward = _fitted(link, kernel.turned())
+    costs = [
+        (len(notes), sum(0 if queue.shift is None else queue.shift.conflicts for queue in queues)) for queues, notes in (forward, backward)
+    ]
+    if costs[0] != costs[1]:
+        return forward if costs[0] < costs[1] else backward
+    for queue in forward[0]:
+        queue.commands["nth_complete"][queue.commands["nth_complete"] != queue.commands["nth_turned"]] = -1
+    message = f"{int(is_turned.sum()):,} commands ended several at once, in an order that is not known: they have no time on the wire"
+    return forward[0], [*forward[1], Diagnostic(Severity.INFO, "ends-at-once", message, details={"commands": int(is_turned.sum())})]
+
+
+def _fitted(link: Link, kernel: KernelCommands) -> tuple[list[_Queue], list[Diagnostic]]:
+    """Return the queues with their commands: each drive belongs to the controller that it fits, if that is the only one."""
+    notes: list[Diagnostic] = []
+    controllers = np.unique(kernel.rows["controller"]).tolist()
+    drives: dict[int, list[QueueEntries]] = {}
+    for entries in link.queues:
+        drives.setdefault(entries.requester, []).append(entries)
+    found: list[_Queue] = []
+    for requester, queues in sorted(drives.items()):
+        by_controller = {each: [_tried(entries, each, kernel, link.end) for entries in queues] for each in controllers}
+        fitting = [
+            each for each, tried in by_controller.items() if all(queue.shift is not None and queue.shift.is_possible for queue in tried)
+        ]
+        if len(fitting) == 1:
+            found += by_controller[fitting[0]]
+            continue
+        name = format_id(requester)
+        if len(fitting) > 1:
+            message = f"{name} fits several controllers of the kernel's side: its commands are not joined"
+            notes.append(Diagnostic(Severity.WARNING, "ambiguous-controller", message, where=name, details={"controllers": fitting}))
+            found += [_Queue(entries, None, kernel.rows[:0], None) for entries in queues]
+            continue
+        # Queue by queue, where only one controller is there at all.
+        tried = by_controller[controllers[0]] if len(controllers) == 1 else [_Queue(one, None, kernel.rows[:0], None) for one in queues]
+        found += tried
+        notes += _why_not(name, tried)
+    return found, notes
+
+
+def _why_not(name: str, tried: Sequence[_Queue]) -> Iterator[Diagnostic]:
+    for queue in tried:
+        number, shift = queue.entries.queue, queue.shift
+        where = f"{name}, queue {number}"
+        counts = [len(each) for each in (queue.entries.fetched, queue.entries.ended, queue.commands)]
+        sides = "{:,} fetches, {:,} completion entries, {:,} commands of the kernel".format(*counts)
+        if queue.controller is None:
+            message, code = f"no controller of the kernel's side fits it ({sides}): its commands are not joined", "no-controller"
+        elif shift is None:
+            message, code = f"where it stands in the kernel's side is not certain ({sides}): its commands are not joined", "ambiguous-order"
+        elif not shift.is_possible:
+            message = f"order contradicts {shift.conflicts:,} of {shift.checks:,} times that its commands are those of the kernel ({sides})"
+            code = "order-differs"
+        else:
+            continue
+        yield Diagnostic(Severity.WARNING, code, message, where=where, details={"queue": number})
+
+
+def _tried(entries: QueueEntries, controller: int, kernel: KernelCommands, end: int | None) -> _Queue:
+    commands = kernel.of(controller, entries.queue)
+    shifts = shifts_of(entries, commands, end) if len(commands) else []
+    return _Queue(entries, controller, commands, shifts[0] if len(shifts) == 1 else None)
+
+
+COLUMNS: Final = np.dtype(
+    [
+        ("requester", "<i4"), ("queue", "<i4"), ("opcode", "<i4"), ("setup", "<i8"), ("complete", "<i8"), ("bytes", "<i8"), ("pid", "<i4"),
+        ("name", "S16"), ("fetched", "<i8"), ("fetched_at", "<i8"), ("ended", "<i8"), ("ended_at", "<i8"),
+    ]
+)  # fmt: skip
+"""A command of both sides; -1 is what is not known. ``fetched`` and ``ended`` are the numbers of TLPs."""
+
+
+def _rows(queue: _Queue) -> Array:
+    """Return the joined commands of a queue."""
+    assert queue.shift is not None
+    commands, entries, shift = queue.commands, queue.entries, queue.shift
+    rows: Array = np.zeros(len(commands), dtype=COLUMNS)
+    for name in ("queue", "opcode", "setup", "complete", "bytes", "pid", "name"):
+        rows[name] = commands[name]
+    rows["requester"] = entries.requester
+    sides = (
+        ("fetched", "nth_setup", shift.submissions, entries.fetched, entries.fetched_at),
+        ("ended", "nth_complete", shift.ends, entries.ended, entries.ended_at),
+    )
+    for name, nth, first, tlps, ticks in sides:
+        rows[name] = rows[f"{name}_at"] = -1
+        at = commands[nth] - first
+        inside = (commands[nth] >= 0) & (at >= 0) & (at < len(tlps))
+        rows[name][inside], rows[f"{name}_at"][inside] = tlps[at[inside]], ticks[at[inside]]
+    return rows[(rows["fetched"] >= 0) | (rows["ended"] >= 0)]
+
+
+def _together(found: Sequence[tuple[_Queue, Array]]) -> Array:
+    parts = [rows for _, rows in found]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=COLUMNS)
+
+
+def _clock(commands: Sequence[Array], link: Link) -> Clock | None:
+    """Return the clocks that contradict nothing."""
+    if link.time_bits is None or not commands:
+        return None
+    rows = np.concatenate(commands)
+    fetched, ended = rows["fetched_at"] >= 0, rows["ended_at"] >= 0
+    begun, done = rows["setup"] >= 0, rows["complete"] >= 0
+    after = ((rows["fetched_at"], rows["setup"], fetched & begun), (rows["ended_at"], rows["setup"], ended & begun & ~fetched))
+    before = ((rows["ended_at"], rows["complete"], ended & done), (rows["fetched_at"], rows["complete"], fetched & done & ~ended))
+    values = [
+        np.concatenate([column[mask] for *columns, mask in side for column in (columns[number],)])
+        for side in (after, before)
+        for number in (0, 1)
+    ]
+    return clock_of(Bounds(*values))
+
+
+def _band(clock: Clock, commands: Sequence[Array], link: Link) -> ClockBand:
+    rows = np.concatenate(commands)
+    bounds = int(np.count_nonzero(rows["setup"] >= 0)) + int(np.count_nonzero(rows["complete"] >= 0))
+    may_miss = link.may_miss
+    if not clock.is_possible:
+        longest = clock.longest_ns if may_miss and 0 < clock.longest_ns < np.inf else None
+        return ClockBand(False, bounds, None, longest, None, None, clock.missed_ns, may_miss)
+    ticks = np.concatenate((rows["fetched_at"], rows["ended_at"]))
+    ticks = ticks[ticks >= 0]
+    first, last = clock.at(np.array([ticks.min(), ticks.max()]))
+    return ClockBand(True, bounds, *clock.tick_ns, float((last - first).max()) / 2, int((int(first[0]) + int(last[0])) // 2), 0.0, may_miss)
+
+
+def _clock_notes(band: ClockBand | None, path: str) -> Iterator[Diagnostic]:
+    if band is None or band.is_possible:
+        return
+    details = {"missed_ns": band.missed_ns, "bounds": band.bounds}
+    missed = f"{band.missed_ns / 1000:,.1f} µs at least, of {band.bounds:,} bounds"
+    if band.may_miss_ticks and band.tick_ns_high is not None:
+        details["tick_ns_high"] = band.tick_ns_high
+        message = (
+            f"no clock fits both sides (they differ by {missed}): ticks of gaps are missing, as a Time field of 11 bits does not show "
+            f"them, nor does a hole. A tick is {band.tick_ns_high:,.6g} ns at most. Order joins the commands without a clock; TLPs are not "
+            "placed in the kernel's time"
+        )
+        yield Diagnostic(Severity.INFO, "ticks-missing", message, where=path, details=details)
+        return
+    message = (
+        f"no clock fits both sides (they differ by {missed}): the Time field is not a counter of ticks of one length, or trace is missing, "
+        "or the commands are others. Times in ticks are not to be trusted"
+    )
+    yield Diagnostic(Severity.ERROR, "clock-refuted", message, where=path, details=details)
+
+
+def _process(rows: Array) -> list[str]:
+    return [
+        f"{text_of(name) or '?'} ({pid})" if pid >= 0 else "not known"
+        for name, pid in zip(rows["name"].tolist(), rows["pid"].tolist(), strict=True)
+    ]
+
+
+def _of_queue(rows: Array) -> list[str]:
+    return [f"{format_id(requester)}, {queue}" for requester, queue in zip(rows["requester"].tolist(), rows["queue"].tolist(), strict=True)]
+
+
+def _of_size(rows: Array) -> list[str]:
+    return [f"{size:,}" if size >= 0 else "not known" for size in rows["bytes"].tolist()]
+
+
+_KEYS: Final[dict[GroupBy, tuple[tuple[str, ...], Callable[[Array], list[str]]]]] = {
+    GroupBy.PROCESS: (("pid", "name"), _process),
+    GroupBy.QUEUE: (("requester", "queue"), _of_queue),
+    GroupBy.SIZE: (("bytes",), _of_size),
+}
+
+
+def _sums(rows: Array, key: tuple[tuple[str, ...], Callable[[Array], list[str]]], tick: float | None) -> list[CommandSum]:
+    columns, named = key
+    keys, numbers = np.unique(rows[list(columns)], return_inverse=True)
+    order = numbers.argsort(kind="stable")
+    edges = np.searchsorted(numbers[order], np.arange(len(keys) + 1))
+    names = named(keys)
+    return [_sum(name, rows[order[edges[number] : edges[number + 1]]], tick) for number, name in enumerate(names)]
+
+
+def _bytes(rows: Array) -> int | None:
+    """Return the bytes of commands that move data; None where one of them is not known."""
+    sizes = rows["bytes"][np.isin(rows["opcode"], (_READ, _WRITE))]
+    return None if (sizes < 0).any() else int(sizes.sum())
+
+
+def _sum(name: str, rows: Array, tick: float | None) -> CommandSum:
+    in_kernel = (rows["complete"] - rows["setup"])[(rows["setup"] >= 0) & (rows["complete"] >= 0)]
+    both = (rows["fetched_at"] >= 0) & (rows["ended_at"] >= 0)
+    wire = (rows["ended_at"] - rows["fetched_at"])[both]
+    spread = _spread(wire)
+    scaled = None if spread is None or tick is None else Spread(*(tick * each for each in (spread.p50, spread.p90, spread.p99, spread.max)))
+    share = None
+    timed = both & (rows["setup"] >= 0) & (rows["complete"] >= 0)
+    if tick is not None and timed.any():
+        total = int((rows["complete"] - rows["setup"])[timed].sum())
+        on_wire = tick * int((rows["ended_at"] - rows["fetched_at"])[timed].sum())
+        share = on_wire / total if total > 0 and on_wire <= total else None
+    return CommandSum(name, len(rows), _bytes(rows), _spread(in_kernel), spread, scaled, share)
+
+
+def _spread(values: Array) -> Spread | None:
+    """Return percentiles by nearest rank; None of nothing."""
+    if not len(values):
+        return None
+    values = np.sort(values)
+    ranks = [values[-(-len(values) * percent // 100) - 1] for percent in (50, 90, 99)]
+    return Spread(*(float(each) for each in (*ranks, values[-1])))
+
+
+def _queue(queue: _Queue, joined: int) -> QueueJoin:
+    commands, entries, shift = queue.commands, queue.entries, queue.shift
+    return QueueJoin(
+        requester=format_id(entries.requester),
+        controller=queue.controller,
+        queue=entries.queue,
+        fetches=len(entries.fetched),
+        completions=len(entries.ended),
+        submitted=int(np.count_nonzero(commands["nth_setup"] >= 0)),
+        ended=int(np.count_nonzero(commands["complete"] >= 0)),
+        first_submitted=None if shift is None or not len(entries.fetched) else shift.submissions,
+        first_ended=None if shift is None or not len(entries.ended) else shift.ends,
+        conflicts=0 if shift is None else shift.conflicts,
+        commands=joined,
+    )

@@ -1,0 +1,144 @@
+"""Which command of the kernel is which fetch and which completion entry of a queue: found by order, and checked by it.
+
+Let the k-th fetch of a recording be the submission k + s of its queue, and the k-th completion entry the end k + e. Where the kernel's
+side has as many as the trace, s = e = 0. Else both are looked for: a command is fetched before it ends, and what was submitted behind the
+end of another command was fetched behind its completion entry. Shifts that contradict that more than once in a thousand are not true; if
+several are left, nothing is said.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+TOLERATED: Final = 1000
+"""One conflict in so many checks is tolerated: submissions of several CPUs to one queue may change places."""
+# Shifts that are tried.
+_MOST_SHIFTS: Final = 256
+
+
+class QueueEntries(NamedTuple):
+    """What was seen of a queue on the link.
+
+    Attributes
+    ----------
+    requester : int
+        Requester ID of the drive.
+    queue : int
+        Number of the queue.
+    fetched, fetched_at : ndarray of int64, shape (n,)
+        Fetched submission entries in their order: number of the TLP, and ticks.
+    ended, ended_at : ndarray of int64, shape (m,)
+        Completion entries, in the same way.
+    """
+
+    requester: int
+    queue: int
+    fetched: Array
+    fetched_at: Array
+    ended: Array
+    ended_at: Array
+
+
+class Shift(NamedTuple):
+    """Where a queue of the recording stands in that of the kernel's side.
+
+    Attributes
+    ----------
+    submissions, ends : int
+        What to add to the number of a fetch, and to that of a completion entry.
+    conflicts, checks : int
+        How often order contradicts it, and how often that was looked at.
+    """
+
+    submissions: int
+    ends: int
+    conflicts: int
+    checks: int
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether order contradicts it hardly ever."""
+        return self.conflicts * TOLERATED <= self.checks
+
+
+def shifts_of(entries: QueueEntries, commands: Array, end: int | None = None) -> list[Shift]:
+    """Return the shifts that order does not contradict, or the one with the fewest conflicts if it contradicts all.
+
+    Parameters
+    ----------
+    entries : QueueEntries
+        The queue on the link.
+    commands : structured ndarray
+        Its commands of the kernel's side: :data:`ptttool.analyses.joined.commands.COMMAND`.
+    end : int or None
+        When the trace ended, in nanoseconds; it is complete up to there. None where that is not known.
+
+    Returns
+    -------
+    list of Shift
+        Empty if there are too many to be tried.
+    """
+    begun, ended = commands[commands["nth_setup"] >= 0], commands[commands["nth_complete"] >= 0]
+    room_begun, room_ended = len(begun) - len(entries.fetched), len(ended) - len(entries.ended)
+    if end is None or room_begun < 0 or room_ended < 0:
+        begins, ends = _between(room_begun), _between(room_ended)
+    else:
+        # What had ended when the trace did is in it; of what was under way then, some may be.
+        under_way = int(np.count_nonzero((begun["setup"] <= end) & ((begun["complete"] > end) | (begun["complete"] < 0))))
+        last_begun = int(np.count_nonzero(begun["setup"] <= end)) - len(entries.fetched)
+        first_ended = int(np.count_nonzero(ended["complete"] <= end)) - len(entries.ended)
+        begins = _within(last_begun - under_way, last_begun, room_begun)
+        ends = _within(first_ended, first_ended + under_way, room_ended)
+    if not len(entries.fetched):
+        begins = range(1)
+    if not len(entries.ended):
+        ends = range(1)
+    if len(begins) * len(ends) > _MOST_SHIFTS:
+        return []
+    both = bool(len(entries.fetched)) and bool(len(entries.ended))
+    # More cannot have ended before the first completion entry than were submitted before the first fetch.
+    found = [_checked(entries, begun, ended, s, e) for s in begins for e in ends if e <= s or not both or room_begun < 0 or room_ended < 0]
+    possible = [shift for shift in found if shift.is_possible]
+    return possible or sorted(found, key=lambda shift: shift.conflicts)[:1]
+
+
+def _between(room: int) -> range:
+    return range(min(room, 0), max(room, 0) + 1)
+
+
+def _within(first: int, last: int, room: int) -> range:
+    return range(max(first, 0), min(last, room) + 1)
+
+
+def _checked(entries: QueueEntries, begun: Array, ended: Array, s: int, e: int) -> Shift:
+    """Return how well a shift fits."""
+    by_end = ended[ended["nth_complete"].argsort()]
+    rows = np.arange(len(entries.ended)) + e
+    inside = (rows >= 0) & (rows < len(by_end))
+    rows, tlps = rows[inside], entries.ended[inside]
+    first, last = 0, len(entries.fetched)
+    if not last:
+        return Shift(s, e, 0, len(rows))
+    # A command that ends was fetched before; it may be older than the recording, but not younger.
+    commands = by_end[rows]
+    fetch = np.where(commands["nth_setup"] >= 0, commands["nth_setup"] - s, -1)
+    known = (fetch >= first) & (fetch < last)
+    conflicts = int(np.count_nonzero(fetch >= last))
+    conflicts += int(np.count_nonzero(entries.fetched[fetch[known]] > tlps[known]))
+    # What was submitted behind its end was fetched behind it.
+    times = np.sort(begun["setup"])
+    following = np.searchsorted(times, commands["complete"], side="right") - s
+    known = (following >= first) & (following < last)
+    conflicts += int(np.count_nonzero(entries.fetched[following[known]] < tlps[known]))
+    checks = 2 * len(rows)
+    if len(entries.ended):
+        # A command that was fetched does not end before the recording does so for the first time.
+        own = begun[(begun["nth_setup"] >= s) & (begun["nth_setup"] < s + last)]
+        conflicts += int(np.count_nonzero((own["nth_complete"] >= 0) & (own["nth_complete"] < e)))
+        checks += len(own)
+    return Shift(s, e, conflicts, max(checks, 1))

@@ -1,0 +1,74 @@
+"""The kernel's side of a recording: found beside it, and joined with the queues of its drives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+
+from ptttool.analyses.joined.document import GroupBy, KernelSide
+from ptttool.analyses.joined.join import Joined, Link, join
+from ptttool.analyses.joined.order import QueueEntries
+from ptttool.errors import InputError
+from ptttool.pci import format_id
+from ptttool.perfdata.model import AUX_TRUNCATED
+
+if TYPE_CHECKING:
+    from ptttool.analyses.io.commands.follow import Entries
+    from ptttool.analyses.io.results import IoResult
+    from ptttool.perfdata.model import Contents
+    from ptttool.pipeline.recording import OpenRecording
+
+
+def joined(recording: OpenRecording, path: str, result: IoResult, entries: Sequence[Entries]) -> Joined:
+    """Join the kernel's side with what was found in a recording.
+
+    Parameters
+    ----------
+    recording : OpenRecording
+        The recording, which was read to its end.
+    path : str
+        The kernel's side.
+    result : IoResult
+        What the analysis ``io`` found.
+    entries : sequence of Entries
+        The entries of queues, of drives and of others.
+
+    Raises
+    ------
+    InputError
+        The file is no recording of tracepoints.
+    """
+    time, drives = result.time, {drive.requester for drive in result.nvme.drives}
+    bits = None if time.elapsed_ticks is None else time.bits
+    queues = list(_queues(entries, drives, is_timed=bits is not None))
+    return join(path, Link(queues, bits, time.breaks, time.tick_ns, _end(recording.contents)))
+
+
+def with_kernel(recording: OpenRecording, path: str, by: str, result: IoResult, entries: Sequence[Entries]) -> IoResult:
+    """Return the result of the analysis ``io`` with the kernel's side; a file that cannot be read is a note in it."""
+    try:
+        side = joined(recording, path, result, entries).side
+    except InputError as error:
+        side = KernelSide.unread(path, error.code, str(error))
+    return replace(result, kernel=replace(side, shown_by=GroupBy(by)))
+
+
+def _queues(entries: Sequence[Entries], drives: set[str], *, is_timed: bool) -> Iterator[QueueEntries]:
+    for each in entries:
+        if format_id(each.requester) not in drives or each.queue < 0:
+            continue
+        columns = [rows[:, column] for rows in (each.fetched, each.ended) for column in (1, 0)]
+        if not is_timed:
+            columns[1], columns[3] = (np.full(len(column), -1, dtype=np.int64) for column in (columns[1], columns[3]))
+        yield QueueEntries(each.requester, each.queue, *columns)
+
+
+def _end(contents: Contents) -> int | None:
+    """Return when the trace ended, if it is complete up to there: the time of its last AUX record."""
+    times = [event.time for event in contents.aux_events]
+    if not times or any(time is None for time in times) or any(event.flags & AUX_TRUNCATED for event in contents.aux_events):
+        return None
+    return max(time for time in times if time is not None)

@@ -1,0 +1,232 @@
+"""Commands of both sides are the same where they are joined; where that is not certain, they are not, and it is said why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ptttool.analyses.joined.document import KernelSide
+from ptttool.analyses.joined.join import Link, join
+from ptttool.analyses.joined.order import QueueEntries
+from ptttool.analyses.shown import Table
+from tests.reference import joining
+from tests.support.joined import BEGIN_NS, TICK_NS, Run, run_of
+from tests.support.tracepoints import COMPLETE, SETUP, Sample, comm, complete, kernel_file, lost, setup
+
+FIXTURE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+NAMES = b"".join(comm(100 + queue, b"fio%d" % queue) for queue in range(1, 9))
+
+
+def write(folder: Path, samples: list[Sample], before: bytes = NAMES) -> str:
+    path = folder / "run.kernel.data"
+    path.write_bytes(kernel_file(samples, before))
+    return str(path)
+
+
+def of_queue(side: KernelSide, queue: int) -> Any:
+    return next(one for one in side.by["queue"] if one.name == f"01:00.0, {queue}")
+
+
+def codes(side: KernelSide) -> list[str]:
+    return [note.code for note in side.notes]
+
+
+def _is_spread(found: Any, values: list[int]) -> bool:
+    ordered = sorted(values)
+    told = [ordered[-(-len(ordered) * percent // 100) - 1] for percent in (50, 90, 99)]
+    return [found.p50, found.p90, found.p99, found.max] == [*told, ordered[-1]]
+
+
+@FIXTURE
+@given(seed=st.integers(0, 10**6), depth=st.integers(1, 8), queues=st.integers(1, 3), bits=st.sampled_from([11, 32]))
+def test_what_is_joined_is_true(tmp_path: Path, seed: int, depth: int, queues: int, bits: int) -> None:
+    run = run_of(seed, depth=depth, queues=queues, commands=30, turned=bool(seed % 2))
+    side = join(write(tmp_path, run.samples()), Link(run.entries(bits=bits), time_bits=bits)).side
+    assert side.joined and side.commands == side.seen == len(run.commands) and side.conflicts == 0
+    assert side.at_least == (bits < 32)
+    told = joining.pairs(
+        [joining.Setup(one.time, *_key(one.raw, 44, 52)) for one in run.samples() if one.event is SETUP],
+        [joining.Setup(one.time, *_key(one.raw, 44, 48)) for one in run.samples() if one.event is COMPLETE],
+    )
+    for queue in range(1, queues + 1):
+        found = of_queue(side, queue)
+        assert _is_spread(found.in_kernel, [time for (each, _), (_, time) in told.items() if each == queue])
+        if bits == 32 and "ends-at-once" not in codes(side):
+            assert _is_spread(found.on_wire, list(run.on_wire(queue).values()))
+        assert found.bytes is None  # without the block layer, the size of a block is not known
+    assert {one.name for one in side.by["process"]} == {f"fio{queue} ({100 + queue})" for queue in range(1, queues + 1)}
+
+
+def _key(raw: bytes, queue: int, identifier: int) -> tuple[int, int]:
+    return int.from_bytes(raw[queue : queue + 4], "little"), int.from_bytes(raw[identifier : identifier + 2], "little")
+
+
+@FIXTURE
+@given(seed=st.integers(0, 10**6), depth=st.integers(1, 8))
+def test_the_true_tick_is_in_the_band(tmp_path: Path, seed: int, depth: int) -> None:
+    run = run_of(seed, depth=depth, commands=40)
+    found = join(write(tmp_path, run.samples()), Link(run.entries()))
+    band = found.side.clock
+    assert band is not None and band.is_possible and band.tick_ns_low is not None and band.tick_ns_high is not None
+    assert band.tick_ns_low <= TICK_NS * (1 + 1e-9) and band.tick_ns_high >= TICK_NS * (1 - 1e-9)
+    assert found.clock is not None
+    fetches = sorted(one.fetch for one in run.commands)
+    events = sorted([one.fetch for one in run.commands] + [one.entry for one in run.commands])
+    first, last = found.clock.at(np.array([run.ticks(time) - run.ticks(events[0]) for time in fetches]))
+    # Ticks are rounded down: by less than one.
+    assert (first <= np.array(fetches) + TICK_NS).all() and (np.array(fetches) - TICK_NS <= last).all()
+
+
+@FIXTURE
+@given(seed=st.integers(0, 10**6), depth=st.integers(1, 6), part=st.tuples(st.floats(0, 0.5), st.floats(0.5, 1)), knows=st.booleans())
+def test_a_trace_of_a_part_is_joined_rightly_or_not_at_all(
+    tmp_path: Path, seed: int, depth: int, part: tuple[float, float], knows: bool
+) -> None:
+    run = run_of(seed, depth=depth, queues=1, commands=40)
+    times = sorted([one.fetch for one in run.commands] + [one.entry for one in run.commands])
+    first, last = (times[0] + int((times[-1] - times[0]) * share) for share in part)
+    entries = run.entries(first, last)
+    if not entries:
+        return
+    side = join(write(tmp_path, run.samples()), Link(entries, end=last if knows else None)).side
+    if not side.joined:
+        assert set(codes(side)) & {"ambiguous-order", "order-differs", "clock-refuted"}
+        return
+    (queue,) = side.queues
+    before = [sum(getattr(one, name) < first for one in run.commands) for name in ("fetch", "entry")]
+    assert queue.first_submitted in (before[0], None)
+    assert queue.first_ended in (before[1], None)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_order_in_which_ends_come_is_found(tmp_path: Path, turned: bool) -> None:
+    run = run_of(11, depth=6, queues=2, commands=300, turned=turned)
+    side = join(write(tmp_path, run.samples()), Link(run.entries())).side
+    assert side.joined and side.conflicts == 0 and "ends-at-once" not in codes(side)
+    for queue in (1, 2):
+        assert _is_spread(of_queue(side, queue).on_wire, list(run.on_wire(queue).values()))
+
+
+def test_lost_samples_join_nothing(tmp_path: Path) -> None:
+    run = run_of(1)
+    side = join(write(tmp_path, run.samples(), NAMES + lost(3)), Link(run.entries())).side
+    assert (side.joined, side.commands, side.lost, codes(side)) == (False, 0, 3, ["kernel-samples-lost"])
+    assert side.all is None and side.clock is None
+
+
+def test_samples_that_are_missing_without_a_word_join_nothing(tmp_path: Path) -> None:
+    run = run_of(2, queues=1, commands=200)
+    samples = run.samples()
+    ends = [number for number, one in enumerate(samples) if one.event is COMPLETE]
+    del samples[ends[50]]
+    side = join(write(tmp_path, samples), Link(run.entries())).side
+    assert not side.joined and codes(side) == ["kernel-samples-missing"]
+
+
+def test_another_order_joins_nothing(tmp_path: Path) -> None:
+    run = run_of(3, queues=1, commands=200, depth=8)
+    (entries,) = run.entries()
+    wrong = np.random.default_rng(1).permutation(entries.fetched)
+    side = join(write(tmp_path, run.samples()), Link([entries._replace(fetched=wrong)])).side
+    assert not side.joined and "order-differs" in codes(side)
+
+
+def test_commands_of_another_drive_are_not_taken(tmp_path: Path) -> None:
+    run, other = run_of(4, queues=2, commands=50), run_of(5, queues=2, commands=80)
+    others = [
+        one._replace(raw=one.raw[:40] + b"\1" + one.raw[41:])
+        if one.event in (SETUP, COMPLETE)
+        else one._replace(raw=one.raw[:8] + b"\1" + one.raw[9:])
+        for one in other.samples()
+    ]
+    side = join(write(tmp_path, sorted(run.samples() + others, key=lambda one: one.time)), Link(run.entries())).side
+    assert side.joined and side.commands == len(run.commands) and side.seen == len(run.commands) + len(other.commands)
+    assert {one.controller for one in side.queues} == {0}
+
+
+def test_two_drives_that_look_alike_are_not_joined(tmp_path: Path) -> None:
+    run = run_of(6, queues=1, commands=20, depth=1)
+    again = [
+        one._replace(raw=one.raw[:40] + b"\1" + one.raw[41:])
+        if one.event in (SETUP, COMPLETE)
+        else one._replace(raw=one.raw[:8] + b"\1" + one.raw[9:])
+        for one in run.samples()
+    ]
+    side = join(write(tmp_path, sorted(run.samples() + again, key=lambda one: one.time)), Link(run.entries())).side
+    assert not side.joined and codes(side) == ["ambiguous-controller"]
+
+
+def test_a_clock_that_is_none_is_refuted(tmp_path: Path) -> None:
+    run = run_of(7, queues=1, commands=300)
+    (entries,) = run.entries()
+    late = [np.where(ticks > ticks.max() // 2, ticks + 10**6, ticks) for ticks in (entries.fetched_at, entries.ended_at)]
+    side = join(write(tmp_path, run.samples()), Link([entries._replace(fetched_at=late[0], ended_at=late[1])])).side
+    assert side.joined and side.clock is not None and not side.clock.is_possible and side.clock.missed_ns > 0
+    assert codes(side) == ["clock-refuted"]
+
+
+def test_eleven_bits_miss_ticks_and_refute_nothing(tmp_path: Path) -> None:
+    run = run_of(8, queues=1, commands=300)
+    side = join(write(tmp_path, run.samples()), Link(run.entries(bits=11), time_bits=11)).side
+    assert side.joined and side.clock is not None
+    assert "clock-refuted" not in codes(side)
+    assert side.clock.tick_ns_high is None or side.clock.tick_ns_high >= TICK_NS
+
+
+def test_without_ticks_commands_are_joined_all_the_same(tmp_path: Path) -> None:
+    run = run_of(9)
+    entries = [one._replace(fetched_at=np.full(len(one.fetched), -1), ended_at=np.full(len(one.ended), -1)) for one in run.entries()]
+    side = join(write(tmp_path, run.samples()), Link(entries, time_bits=None)).side
+    assert side.joined and side.clock is None
+    assert side.all is not None and side.all.on_wire is None and side.all.share is None and side.all.in_kernel is not None
+
+
+def test_only_fetches_give_a_clock_and_no_time_on_the_wire(tmp_path: Path) -> None:
+    run = run_of(10)
+    none = np.empty(0, dtype=np.int64)
+    side = join(write(tmp_path, run.samples()), Link([one._replace(ended=none, ended_at=none) for one in run.entries()])).side
+    assert side.joined and side.all is not None and side.all.on_wire is None
+    assert side.clock is not None and side.clock.is_possible
+
+
+def test_names_of_processes_are_shown_without_control_characters(tmp_path: Path) -> None:
+    run = run_of(12, queues=1)
+    path = write(tmp_path, run.samples(), comm(101, b"a\x1b[31m\n\xff"))
+    (table,) = (part for part in join(path, Link(run.entries())).side.shown() if isinstance(part, Table))
+    assert all(str(cell).isprintable() for row in table.rows for cell in row)
+
+
+def test_no_share_is_above_the_whole(tmp_path: Path) -> None:
+    run = run_of(13)
+    side = join(write(tmp_path, run.samples()), Link(run.entries(), tick_ns=10_000)).side
+    assert side.all is not None and side.all.share is None
+
+
+def test_no_queue_joins_nothing(tmp_path: Path) -> None:
+    side = join(write(tmp_path, run_of(14).samples()), Link([])).side
+    assert not side.joined and codes(side) == ["no-queues"]
+
+
+def test_a_queue_that_the_kernel_does_not_know_is_said(tmp_path: Path) -> None:
+    run = run_of(15, queues=1)
+    (entries,) = run.entries()
+    side = join(write(tmp_path, run.samples()), Link([entries, entries._replace(queue=7)])).side
+    assert "ambiguous-order" in codes(side)
+    assert [one.commands for one in side.queues] == [len(run.commands), 0]
+
+
+@pytest.mark.parametrize("samples", [[Sample(SETUP, 5, setup(1, 2))], [Sample(COMPLETE, 5, complete(1, 2))], []])
+def test_hardly_any_sample(tmp_path: Path, samples: list[Sample]) -> None:
+    one = np.array([3]), np.array([30])
+    side = join(write(tmp_path, samples), Link([QueueEntries(0x100, 1, *one, *one)])).side
+    assert side.commands <= 1
+
+
+def test_runs_are_as_they_are_said_to_be() -> None:
+    run = run_of(1, turned=True)
+    assert isinstance(run, Run) and all(BEGIN_NS <= one.setup < one.fetch < one.entry < one.complete for one in run.commands)
