@@ -29,6 +29,8 @@ STEP_BITS: Final = 4
 _SILENT: Final = 32
 # Above every queue: an address that interrupts are written to.
 _VECTOR: Final = 1 << 11
+# Kept beside the roles of the loop: an answer to a fetch.
+_ANSWERED: Final = -1
 _ROLES: Final[Array] = np.zeros(16, dtype=np.uint8)
 for _what, _role in (
     (ev.BREAK, loop.CLEAR), (ev.DATA_READ, loop.READ), (ev.DATA_WRITE, loop.WRITE), (ev.DATA_END, loop.LAST),
@@ -47,7 +49,8 @@ class Entries(NamedTuple):
     queue : int
         The queue, 0 for admin commands; -1 where it is not known.
     fetched, ended : ndarray of int64, shape (n, 2)
-        Of each entry the ticks since the start of the recording, and the number of the TLP. Entries of one TLP have the same ones.
+        Of each entry the ticks since the start of the recording, and the number of the TLP. Entries of one TLP have the same ones. Where
+        no fetches were traced, those of their answers.
     doorbells : ndarray of int64, shape (n, 2)
         The same of the writes of its tail doorbell.
     interrupts : ndarray of int64, shape (n, 2)
@@ -157,7 +160,7 @@ class Followed:
         small = small[np.isin(block.key[small], self.rings.interrupts())]
         roles[small] = loop.INTERRUPT
         if self._kept is not None:
-            self._keep(block, roles, queues)
+            self._keep(block, roles, queues, shadowed)
         owners = np.array([owner for owner, _ in self.rings.owners.values()], dtype=np.int64)
         devices = np.unique(np.concatenate((submissions.requesters, completions.requesters, owners)))
         # A queue that completes nowhere else, or whose rings are not all known, is matched with all of its drive.
@@ -230,8 +233,13 @@ class Followed:
         keys = (group << STEP_BITS | step) << BIN_BITS | bin_of(ticks)
         self.times.add(keys, np.ones_like(keys), ticks.copy(), ticks.copy(), index.copy())
 
-    def _keep(self, block: Block, roles: Array, queues: Array) -> None:
+    def _keep(self, block: Block, roles: Array, queues: Array, shadowed: Array) -> None:
         assert self._kept is not None
+        for is_memory, (rows, of) in block.answered.items():
+            mine = np.isin(block.requester[rows], shadowed) == is_memory
+            rows, of = rows[mine], of[mine]
+            answers = np.full(len(rows), _ANSWERED), block.events[rows, ev.AT], block.events[rows, ev.INDEX]
+            self._kept.append(np.stack((block.requester[rows], np.where(of < _VECTOR, of, UNKNOWN), *answers), axis=1))
         rows = np.flatnonzero(np.isin(roles, (loop.FETCHED, loop.ENDED, loop.TAIL, loop.INTERRUPT)))
         rows = rows.repeat(np.where(np.isin(roles[rows], (loop.FETCHED, loop.ENDED)), block.size[rows], 1))
         columns = (block.owner[rows], queues[rows], roles[rows].astype(np.int64), block.events[rows, ev.AT], block.events[rows, ev.INDEX])
@@ -242,6 +250,10 @@ class Followed:
         if not self._kept:
             return
         rows = np.concatenate(self._kept)
+        # Where fetches were not traced, their answers stand for them.
+        is_answer = rows[:, 2] == _ANSWERED
+        rows[is_answer & ~np.isin(rows[:, 0], rows[rows[:, 2] == loop.FETCHED, 0]), 2] = loop.FETCHED
+        rows = rows[rows[:, 2] != _ANSWERED]
         is_entry = np.isin(rows[:, 2], (loop.FETCHED, loop.ENDED))
         for requester, queue in np.unique(rows[is_entry, :2], axis=0).tolist():
             drive = rows[rows[:, 0] == requester]

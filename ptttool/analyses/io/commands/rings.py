@@ -320,6 +320,7 @@ class Rings:
                 requester, queue = block.requester[rows[answered]], block.queue_at(tails[answered])
                 key = (requester << 1 | is_memory) << _QUEUE_BITS + 1 | np.minimum(queue, _QUEUES) + 1
                 self.answers.add(key, np.ones(len(key), dtype=np.int64))
+                block.answered[is_memory] = rows[answered], queue
 
     def _see_small(self, block: Block, steps: Steps) -> None:
         mask = (block.what == ev.SMALL_WRITE) & ~block.is_doorbell
@@ -347,10 +348,13 @@ class Block:
         What it is, its Requester ID, page, offset in it, slots or bytes, and the key of the page.
     owner : ndarray of int64
         The drive that it is an event of, or -1.
+    answered : dict
+        The rows of answers to fetches with the queues that doorbells say, by whether doorbells in memory do.
     """
 
     def __init__(self, events: Array) -> None:
         self.events = events
+        self.answered: dict[bool, tuple[Array, Array]] = {}
         self.what, self.requester, self.size = ev.what_of(events), ev.requester_of(events), ev.size_of(events)
         address = events[:, ev.ADDRESS]
         self.page, self.offset = address >> _OFFSET_BITS & _PAGES, address & _OFFSETS
