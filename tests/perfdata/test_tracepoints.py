@@ -127,6 +127,14 @@ def test_names_follow_names_and_forks(tmp_path: Path) -> None:
     assert found.threads.at(tids, times).tolist() == [b"bash", b"", b"bash", b"fio\x1b[31m", b"", b"swapper"]
 
 
+def test_an_event_with_too_many_samples_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ptttool.perfdata.tracepoints.samples.MAX_SAMPLES", 3)
+    samples = [Sample(ENTRY, time, entry(4, b"a")) for time in range(9)] + [Sample(SETUP, 5, setup(1, 1))]
+    found = read_samples(_write(tmp_path, kernel_file(samples)))
+    assert [(problem.code, problem.details["event"]) for problem in found.problems] == [("over-budget", ENTRY.name)]
+    assert ENTRY.name not in found.events and len(found.events[SETUP.name]) == 1
+
+
 def test_samples_that_were_lost_are_counted(tmp_path: Path) -> None:
     found = read_samples(_write(tmp_path, kernel_file([Sample(SETUP, 1, setup(1, 1))], lost(3) + lost(4))))
     assert (found.lost, len(found.events[SETUP.name])) == (7, 1)
@@ -162,12 +170,20 @@ def test_what_lies_behind_the_end_of_a_text_is_not_part_of_it(tmp_path: Path) ->
     "event",
     [
         Event("a:b", 7, (("int x", 8, 1 << 20, 0),)),
-        Event("a:b", 7, tuple((f"int x{number}", 8, 4, 0) for number in range(300))),
+        Event("a:b", 7, tuple((f"int x{number}", 8 + 4 * number, 4, 0) for number in range(300))),
+        Event("a:b", 7, tuple((f"char x{number}[64]", 8, 64, 0) for number in range(3))),
     ],
 )
 def test_a_format_that_cannot_be_is_an_error(tmp_path: Path, event: Event) -> None:
     with pytest.raises(InputError) as caught:
         read_samples(_write(tmp_path, kernel_file([], events=[event])))
+    assert caught.value.code == "damaged-feature"
+
+
+def test_an_event_that_is_described_twice_is_an_error(tmp_path: Path) -> None:
+    twice = (Event("a:b", 7, (("int x", 8, 4, 0),)), Event("a:b", 8, (("u64 x", 8, 8, 0),)))
+    with pytest.raises(InputError) as caught:
+        read_samples(_write(tmp_path, kernel_file([], events=twice)))
     assert caught.value.code == "damaged-feature"
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ptttool.analyses.joined.order import QueueEntries
-from tests.support.tracepoints import COMPLETE, SETUP, TAKEN, Sample, complete, setup, taken
+from tests.support.tracepoints import COMPLETE, ENTRY, SETUP, TAKEN, Sample, complete, entry, setup, taken
 
 TICK_NS = 4
 BEGIN_NS = 10**12
+HANDLED_NS = 60
+"""From a completion entry to the handler of its interrupt."""
 
 
 class Command(NamedTuple):
@@ -47,6 +49,7 @@ class Run(NamedTuple):
             found += [
                 Sample(COMPLETE, time + len(group) + number, complete(queue, one.identifier), queue) for number, one in enumerate(ended)
             ]
+            found.append(Sample(ENTRY, group[0].entry + HANDLED_NS, entry(40 + queue, b"nvme0q%d" % queue), queue))
         return sorted(found, key=lambda one: one.time)
 
     def ticks(self, ns: int) -> int:
@@ -74,6 +77,17 @@ class Run(NamedTuple):
             arrays = [np.array(side, dtype=np.int64).reshape(-1, 2) for side in rows]
             found.append(QueueEntries(0x100, queue, arrays[0][:, 0], arrays[0][:, 1], arrays[1][:, 0], arrays[1][:, 1]))
         return found
+
+    def interrupts(self) -> np.ndarray[Any, Any]:
+        """Return ticks of the interrupts of a whole trace: one for all completion entries that are taken at once."""
+        start = min(one.fetch for one in self.commands)
+        first = {(one.queue, one.complete): one.entry for one in sorted(self.commands, key=lambda one: -one.entry)}
+        return np.array([self.ticks(time + 4) - self.ticks(start) for time in sorted(first.values())])
+
+    def rung(self, queue: int) -> np.ndarray[Any, Any]:
+        """Return ticks of the tail doorbells of a whole trace: they begin before the first fetch."""
+        start = min(one.fetch for one in self.commands)
+        return np.array([self.ticks(one.setup + 20) - self.ticks(start) for one in self.commands if one.queue == queue])
 
     def on_wire(self, queue: int) -> dict[int, int]:
         """Return ticks from fetch to completion entry by time of submission."""

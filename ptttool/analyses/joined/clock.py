@@ -32,6 +32,11 @@ class Bounds(Struct, frozen=True):
     before_ticks: Array
     before_ns: Array
 
+    @property
+    def count(self) -> int:
+        """How many moments there are."""
+        return len(self.after_ticks) + len(self.before_ticks)
+
 
 class Clock(Struct, frozen=True):
     """The clocks that contradict no bound, as the corners of a polygon.

@@ -16,7 +16,8 @@ COMPLETE: Final = "nvme:nvme_complete_rq"
 TAKEN: Final = "nvme:nvme_sq"
 """The driver has taken a completion entry from its queue; which command's is not said."""
 ISSUE: Final = "block:block_rq_issue"
-WANTED: Final = (SETUP, COMPLETE, TAKEN, ISSUE)
+INTERRUPT: Final = "irq:irq_handler_entry"
+WANTED: Final = (SETUP, COMPLETE, TAKEN, ISSUE, INTERRUPT)
 _SECTOR: Final = 512
 # Opcodes of the NVM command set: base specification, figure of I/O commands.
 _WRITE, _READ = 1, 2
@@ -115,6 +116,14 @@ def kernel_commands(samples: Samples) -> KernelCommands:
         found["complete"][at], found["nth_complete"][at] = both["at"][ended], both["nth"][ended]
         found["nth_turned"][at] = both["turned"][ended]
     return KernelCommands(found[np.lexsort((found["nth_setup"], found["queue"], found["controller"]))], samples.lost, repeated)
+
+
+def interrupts_of(samples: Samples, controller: int) -> Array:
+    """Return when interrupts of a controller were handled, ascending: Linux names them ``nvme0q1``."""
+    rows = samples.events.get(INTERRUPT)
+    if rows is None or "name" not in (rows.dtype.names or ()) or rows["name"].dtype.kind != "S":
+        return np.empty(0, dtype=np.int64)
+    return rows["at"][np.char.startswith(rows["name"], b"nvme%dq" % controller)]
 
 
 _EVENT: Final = np.dtype(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.joined.clock import Bounds, Clock, clock_of
-from ptttool.analyses.joined.commands import COMPLETE, SETUP, WANTED, KernelCommands, kernel_commands
+from ptttool.analyses.joined.commands import COMPLETE, SETUP, WANTED, KernelCommands, interrupts_of, kernel_commands
 from ptttool.analyses.joined.document import ClockBand, CommandSum, GroupBy, KernelSide, QueueJoin, Spread
 from ptttool.analyses.joined.order import TOLERATED, QueueEntries, Shift, shifts_of
+from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import format_id
 from ptttool.perfdata.tracepoints.samples import Samples, read_samples, text_of
@@ -38,6 +39,8 @@ class Link(NamedTuple):
         Nanoseconds of a tick, where they are known.
     end : int or None
         When the trace ended, in nanoseconds on perf's clock, if it is complete up to there.
+    interrupts : Mapping of int to ndarray of int64
+        By drive, ticks of its interrupts.
     """
 
     queues: Sequence[QueueEntries]
@@ -45,6 +48,7 @@ class Link(NamedTuple):
     breaks: int = 0
     tick_ns: float | None = None
     end: int | None = None
+    interrupts: Mapping[int, Array] = {}
 
     @property
     def may_miss(self) -> bool:
@@ -102,8 +106,8 @@ def join(path: str, link: Link) -> Joined:
         notes.append(Diagnostic(Severity.WARNING, "order-differs", message, where=path, details={"conflicts": conflicts, "checks": checks}))
         found, joins = [], {}
     commands = [rows for _, rows in found]
-    clock = _clock(commands, link)
-    band = None if clock is None else _band(clock, commands, link)
+    clock, bounds = _clock(found, link, samples)
+    band = None if clock is None else _band(clock, bounds, commands, link)
     notes += _clock_notes(band, path)
     tick = link.tick_ns
     if tick is None and band is not None and band.tick_ns_low is not None and band.tick_ns_high is not None and band.is_possible:
@@ -137,7 +141,10 @@ def join(path: str, link: Link) -> Joined:
 
 def _damage(samples: Samples) -> Iterator[Diagnostic]:
     for problem in samples.problems:
-        yield Diagnostic(Severity.WARNING, problem.code, problem.message, where=problem.where, details=problem.details)
+        # Without the other events, less is known; without the commands, nothing.
+        is_needed = problem.code != CODE or problem.details.get("event") in (SETUP, COMPLETE)
+        severity = Severity.WARNING if is_needed else Severity.INFO
+        yield Diagnostic(severity, problem.code, problem.message, where=problem.where, details=problem.details)
 
 
 def _refusals(samples: Samples, kernel: KernelCommands, link: Link) -> Iterator[Diagnostic]:
@@ -266,26 +273,64 @@ def _together(found: Sequence[tuple[_Queue, Array]]) -> Array:
     return np.concatenate(parts) if parts else np.empty(0, dtype=COLUMNS)
 
 
-def _clock(commands: Sequence[Array], link: Link) -> Clock | None:
-    """Return the clocks that contradict nothing."""
-    if link.time_bits is None or not commands:
-        return None
-    rows = np.concatenate(commands)
+def _clock(found: Sequence[tuple[_Queue, Array]], link: Link, samples: Samples) -> tuple[Clock | None, int]:
+    """Return the clocks that contradict nothing, and how many moments bound them."""
+    if link.time_bits is None or not found:
+        return None, 0
+    own = [_of_commands(rows) for _, rows in found]
+    further = list(_of_others(found, link, samples))
+    if further:
+        # A doorbell may be written twice, or an interrupt come from elsewhere: what they say only makes the band narrower.
+        narrow = _bounds([*own, *further])
+        clock = clock_of(narrow)
+        if clock is not None and clock.is_possible:
+            return clock, narrow.count
+    bounds = _bounds(own)
+    return clock_of(bounds), bounds.count
+
+
+def _bounds(parts: Sequence[Bounds]) -> Bounds:
+    names = ("after_ticks", "after_ns", "before_ticks", "before_ns")
+    return Bounds(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def _of_commands(rows: Array) -> Bounds:
+    """Return what bounds a clock: a command is fetched after its submission, and its completion entry is written before its end."""
     fetched, ended = rows["fetched_at"] >= 0, rows["ended_at"] >= 0
     begun, done = rows["setup"] >= 0, rows["complete"] >= 0
-    after = ((rows["fetched_at"], rows["setup"], fetched & begun), (rows["ended_at"], rows["setup"], ended & begun & ~fetched))
-    before = ((rows["ended_at"], rows["complete"], ended & done), (rows["fetched_at"], rows["complete"], fetched & done & ~ended))
-    values = [
-        np.concatenate([column[mask] for *columns, mask in side for column in (columns[number],)])
-        for side in (after, before)
-        for number in (0, 1)
-    ]
-    return clock_of(Bounds(*values))
+    late, early = fetched & begun, ended & done
+    # Where one of the two was not traced, the other one is bounded on both sides.
+    only_ended, only_fetched = ended & begun & ~fetched, fetched & done & ~ended
+    return Bounds(
+        np.concatenate((rows["fetched_at"][late], rows["ended_at"][only_ended])),
+        np.concatenate((rows["setup"][late], rows["setup"][only_ended])),
+        np.concatenate((rows["ended_at"][early], rows["fetched_at"][only_fetched])),
+        np.concatenate((rows["complete"][early], rows["complete"][only_fetched])),
+    )
 
 
-def _band(clock: Clock, commands: Sequence[Array], link: Link) -> ClockBand:
+def _of_others(found: Sequence[tuple[_Queue, Array]], link: Link, samples: Samples) -> Iterator[Bounds]:
+    """Yield what doorbells and interrupts say, where the trace holds all that the kernel saw of a drive."""
+    none: Array = np.empty(0, dtype=np.int64)
+    drives: dict[tuple[int, int], list[_Queue]] = {}
+    for queue, _ in found:
+        if queue.controller is not None:
+            drives.setdefault((queue.entries.requester, queue.controller), []).append(queue)
+    for (requester, controller), queues in drives.items():
+        for queue in queues:
+            setups = np.sort(queue.commands["setup"][queue.commands["setup"] >= 0])
+            # Each submission has its own doorbell.
+            if len(queue.entries.rung_at) == len(setups) == len(queue.entries.fetched):
+                yield Bounds(queue.entries.rung_at, setups, none, none)
+        written, handled = link.interrupts.get(requester, none), interrupts_of(samples, controller)
+        counts = [(len(queue.entries.ended), int(np.count_nonzero(queue.commands["complete"] >= 0))) for queue in queues]
+        # The k-th interrupt that is handled was written before; of several that wait, one is handled.
+        if len(handled) <= len(written) and all(traced == seen for traced, seen in counts):
+            yield Bounds(none, none, written[: len(handled)], handled)
+
+
+def _band(clock: Clock, bounds: int, commands: Sequence[Array], link: Link) -> ClockBand:
     rows = np.concatenate(commands)
-    bounds = int(np.count_nonzero(rows["setup"] >= 0)) + int(np.count_nonzero(rows["complete"] >= 0))
     may_miss = link.may_miss
     if not clock.is_possible:
         longest = clock.longest_ns if may_miss and 0 < clock.longest_ns < np.inf else None

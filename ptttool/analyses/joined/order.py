@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+_NONE: Final[Array] = np.empty(0, dtype=np.int64)
 TOLERATED: Final = 1000
 """One conflict in so many checks is tolerated: submissions of several CPUs to one queue may change places."""
 # Shifts that are tried.
@@ -34,6 +35,8 @@ class QueueEntries(NamedTuple):
         Fetched submission entries in their order: number of the TLP, and ticks.
     ended, ended_at : ndarray of int64, shape (m,)
         Completion entries, in the same way.
+    rung_at : ndarray of int64, shape (p,)
+        Ticks of the writes of its tail doorbell.
     """
 
     requester: int
@@ -42,6 +45,7 @@ class QueueEntries(NamedTuple):
     fetched_at: Array
     ended: Array
     ended_at: Array
+    rung_at: Array = _NONE
 
 
 class Shift(NamedTuple):

@@ -136,7 +136,10 @@ def parse_format(system: str, text: str) -> Format:
                 raise OverBudgetError(f"has more than {MAX_FIELDS} fields", MAX_FIELDS)
     if name is None or number is None:
         raise ValueError("a description of a tracepoint has no name or no number")
-    return Format(f"{system}:{name}", number, tuple(fields.values()))
+    whole = Format(f"{system}:{name}", number, tuple(fields.values()))
+    if sum(field.size for field in whole.fields) > whole.size:
+        raise ValueError(f"the fields of {name} overlap")
+    return whole
 
 
 # Names of columns that each event has.

@@ -28,6 +28,7 @@ from ptttool.perfdata.problems import Problems
 from ptttool.perfdata.tracepoints.formats import Format, parse_tracing_data
 from ptttool.perfdata.tracepoints.threads import ThreadNames
 from ptttool.perfdata.walker import Walker
+from ptttool.wording import clean
 
 if TYPE_CHECKING:
     from ptttool.files.packed.unpack import Unpacked
@@ -55,7 +56,7 @@ class Samples(NamedTuple):
         What the recording was asked for, by name.
     events : dict of str to structured ndarray
         The samples of each event by time: ``at`` [ns on perf's clock], ``on_cpu``, ``by_pid``, ``by_tid``, and the event's fields.
-        Texts have no bytes behind their end.
+        Texts have no bytes behind their end. An event with more than the budget allows is not in it.
     threads : ThreadNames
         Names of threads.
     lost : int
@@ -164,8 +165,8 @@ class _Reader:
         table = AttributeTable(self._contents)
         read_attributes(header, file, Walker(self._contents, table, self._problems))
         self._formats = self._described(header)
-        self._held = 0
-        self._is_full = False
+        self._held: dict[str, int] = {}
+        self._full: set[str] = set()
         self._lost = self._unread = 0
         self._threads = ThreadNames(MAX_THREADS)
         self._pieces: dict[int, list[Array]] = {}
@@ -194,6 +195,7 @@ class _Reader:
 
     def _select(self, wanted: Collection[str] | None) -> None:
         ids: list[tuple[int, int]] = []
+        formats: dict[str, Format] = {}
         for number, attribute in enumerate(self._contents.attributes):
             one = self._formats.get(attribute.config) if attribute.type == _TRACEPOINT else None
             place = _place(attribute)
@@ -202,6 +204,8 @@ class _Reader:
                 continue
             self._places[number] = place
             self._events[number] = one
+            if formats.setdefault(one.name, one) is not one:
+                raise InputError(self._path, f"describes {clean(one.name)} twice", code="damaged-feature")
             if wanted is None or one.name in wanted:
                 self._pieces[number] = []
         if not self._events:
@@ -229,6 +233,8 @@ class _Reader:
         events: dict[str, Array] = {}
         for number, pieces in self._pieces.items():
             one = self._events[number]
+            if one.name in self._full:
+                continue
             rows = [events[one.name]] if one.name in events else []
             together = np.concatenate([*rows, *pieces]) if rows or pieces else np.empty(0, dtype=one.dtype)
             pieces.clear()
@@ -298,13 +304,17 @@ class _Reader:
             count = int(np.count_nonzero(mine))
             if not count:
                 continue
-            if self._held + count > MAX_SAMPLES:
-                if not self._is_full:
-                    self._is_full = True
-                    self._problems.add(CODE, f"more than {MAX_SAMPLES} samples; the later ones are left out", None, limit=MAX_SAMPLES)
+            name = self._events[number].name
+            if name in self._full:
+                continue
+            self._held[name] = self._held.get(name, 0) + count
+            if self._held[name] > MAX_SAMPLES:
+                self._full.add(name)
+                pieces.clear()
+                message = f"there are more than {MAX_SAMPLES} samples of {name}: none of them is taken"
+                self._problems.add(CODE, message, None, limit=MAX_SAMPLES, event=name)
                 continue
             rows = self._rows(buffer, at[mine], sizes[mine], self._places[number], self._events[number])
-            self._held += len(rows)
             pieces.append(rows)
 
     def _rows(self, buffer: Array, at: Array, sizes: Array, place: _Place, event: Format) -> Array:

@@ -44,7 +44,8 @@ def joined(recording: OpenRecording, path: str, result: IoResult, entries: Seque
     time, drives = result.time, {drive.requester for drive in result.nvme.drives}
     bits = None if time.elapsed_ticks is None else time.bits
     queues = list(_queues(entries, drives, is_timed=bits is not None))
-    return join(path, Link(queues, bits, time.breaks, time.tick_ns, _end(recording.contents)))
+    interrupts = {each.requester: each.interrupts[:, 0] for each in entries}
+    return join(path, Link(queues, bits, time.breaks, time.tick_ns, _end(recording.contents), interrupts))
 
 
 def with_kernel(recording: OpenRecording, path: str, by: str, result: IoResult, entries: Sequence[Entries]) -> IoResult:
@@ -60,10 +61,10 @@ def _queues(entries: Sequence[Entries], drives: set[str], *, is_timed: bool) -> 
     for each in entries:
         if format_id(each.requester) not in drives or each.queue < 0:
             continue
-        columns = [rows[:, column] for rows in (each.fetched, each.ended) for column in (1, 0)]
+        fetched_at, ended_at = each.fetched[:, 0], each.ended[:, 0]
         if not is_timed:
-            columns[1], columns[3] = (np.full(len(column), -1, dtype=np.int64) for column in (columns[1], columns[3]))
-        yield QueueEntries(each.requester, each.queue, *columns)
+            fetched_at, ended_at = (np.full(len(ticks), -1, dtype=np.int64) for ticks in (fetched_at, ended_at))
+        yield QueueEntries(each.requester, each.queue, each.fetched[:, 1], fetched_at, each.ended[:, 1], ended_at, each.doorbells[:, 0])
 
 
 def _end(contents: Contents) -> int | None:

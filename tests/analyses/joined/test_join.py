@@ -194,6 +194,31 @@ def test_only_fetches_give_a_clock_and_no_time_on_the_wire(tmp_path: Path) -> No
     assert side.clock is not None and side.clock.is_possible
 
 
+@FIXTURE
+@given(seed=st.integers(0, 10**6))
+def test_doorbells_and_interrupts_make_the_band_narrower_and_keep_the_true_clock(tmp_path: Path, seed: int) -> None:
+    run = run_of(seed, queues=2, depth=3, commands=40)
+    path, entries = write(tmp_path, run.samples()), run.entries()
+    wide = join(path, Link(entries))
+    rung = [one._replace(rung_at=run.rung(one.queue)) for one in entries]
+    narrow = join(path, Link(rung, interrupts={0x100: run.interrupts()}))
+    assert wide.side.clock is not None and narrow.side.clock is not None and narrow.side.clock.is_possible
+    assert narrow.side.clock.bounds > wide.side.clock.bounds
+    low, high = narrow.side.clock.tick_ns_low, narrow.side.clock.tick_ns_high
+    assert low is not None and high is not None and low <= TICK_NS * (1 + 1e-9) and high >= TICK_NS * (1 - 1e-9)
+    assert wide.clock is not None and narrow.clock is not None
+    at = np.array([0, int(entries[0].ended_at[-1])])
+    (first, last), (least, most) = narrow.clock.at(at), wide.clock.at(at)
+    assert ((last - first) <= (most - least) + 2).all()
+
+
+def test_interrupts_that_contradict_the_commands_are_left_out(tmp_path: Path) -> None:
+    run = run_of(21)
+    late = run.interrupts() + 10**7
+    side = join(write(tmp_path, run.samples()), Link(run.entries(), interrupts={0x100: late})).side
+    assert side.clock is not None and side.clock.is_possible and codes(side) == []
+
+
 def test_names_of_processes_are_shown_without_control_characters(tmp_path: Path) -> None:
     run = run_of(12, queues=1)
     path = write(tmp_path, run.samples(), comm(101, b"a\x1b[31m\n\xff"))
