@@ -169,6 +169,49 @@ class Recording(OpenRecording):
             ask = Ask(workers, time=TimeOptions(time_model, tick_ns), options={name: options})
             return run(self, ask_of(self, ask, where, machine), (name,)).results[name]
 
+    def commands(self, kernel: str | Path | None = None, *, jobs: int = 1) -> pl.DataFrame:
+        """Return the commands of NVMe drives that both the link and the kernel's events beside it show, by time.
+
+        Parameters
+        ----------
+        kernel : str, Path or None
+            The kernel's side; by default the file beside the recording.
+        jobs : int
+            Processes that decode.
+
+        Returns
+        -------
+        polars.DataFrame
+            Each command: ``requester``, ``queue``, ``opcode``, ``pid``, ``process``, ``block`` (the first logical one), ``bytes``;
+            ``setup`` and ``complete`` (nanoseconds on perf's clock); ``fetched`` and ``ended`` (numbers of the TLPs), ``fetched_at`` and
+            ``ended_at`` (ticks since the start). Null is what is not known. Empty if nothing can be joined: the analysis `io` says why.
+
+        Raises
+        ------
+        InputError
+            There is no kernel's side (code ``no-kernel-side``), or it is no recording of tracepoints.
+        """
+        import polars as pl
+
+        from ptttool.pci import format_id
+        from ptttool.perfdata.tracepoints.samples import text_of
+        from ptttool.pipeline.analyzing.commands import commands
+
+        options = {} if kernel is None else {"io": {"kernel": str(kernel)}}
+        with self._workers(jobs) as workers:
+            rows = commands(self, ask_of(self, Ask(workers, options=options))).rows
+        frame = pl.DataFrame(
+            {
+                "requester": [format_id(each) for each in rows["requester"].tolist()],
+                **{name: rows[name] for name in ("queue", "opcode", "pid")},
+                "process": [text_of(each) for each in rows["name"].tolist()],
+                **{name: rows[name] for name in ("block", "bytes", "setup", "complete", "fetched", "fetched_at", "ended", "ended_at")},
+            },
+            schema_overrides={"requester": pl.String, "process": pl.String},
+        )
+        numbers = pl.selectors.integer()
+        return frame.with_columns(pl.when(numbers >= 0).then(numbers))
+
     def export(
         self,
         path: str | Path,

@@ -29,7 +29,7 @@ MAX_DESCRIPTIONS: Final = Budget(64, "changes", "Changes of events and PMU names
 MAX_TRACEPOINTS: Final = Budget(1 << 12, "tracepoints", "Tracepoints that a recording of the kernel's side describes.")
 MAX_FIELDS: Final = Budget(1 << 8, "fields", "Fields of a tracepoint.")
 MAX_FIELD_BYTES: Final = Budget(1 << 12, "bytes", "Where the fields of a tracepoint end; a name of one ends as early.")
-MAX_SAMPLES: Final = Budget(1 << 19, "samples", "Samples of a tracepoint that are held; of one with more, none is.")
+MAX_SAMPLES: Final = Budget(3 << 17, "samples", "Samples of a tracepoint that are held; of one with more, none is.")
 MAX_THREADS: Final = Budget(1 << 16, "names", "Names of threads, and forks of them, that are known of the kernel's side.")
 
 

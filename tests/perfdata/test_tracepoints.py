@@ -103,7 +103,10 @@ def test_threads_are_named_as_perf_script_names_them(real: tuple[Samples, list[r
 
 def test_only_what_is_wanted_is_held(tmp_path: Path) -> None:
     path = _write(tmp_path, kernel_file([Sample(SETUP, 5, setup(1, 2)), Sample(COMPLETE, 9, complete(1, 2))]))
-    assert set(read_samples(path, {COMPLETE.name}).events) == {COMPLETE.name}
+    found = read_samples(path, {COMPLETE.name: ("cid", "nothing")})
+    assert set(found.events) == {COMPLETE.name} and found.counts[SETUP.name] == 1
+    rows = found.events[COMPLETE.name]
+    assert rows.dtype.names == ("at", "on_cpu", "by_pid", "by_tid", "cid") and rows["cid"].tolist() == [2]
 
 
 def _write(folder: Path, data: bytes) -> str:

@@ -17,7 +17,14 @@ TAKEN: Final = "nvme:nvme_sq"
 """The driver has taken a completion entry from its queue; which command's is not said."""
 ISSUE: Final = "block:block_rq_issue"
 INTERRUPT: Final = "irq:irq_handler_entry"
-WANTED: Final = (SETUP, COMPLETE, TAKEN, ISSUE, INTERRUPT)
+WANTED: Final = {
+    SETUP: ("ctrl_id", "qid", "cid", "opcode", "cdw10"),
+    COMPLETE: ("ctrl_id", "qid", "cid"),
+    TAKEN: ("ctrl_id", "qid"),
+    ISSUE: ("dev", "sector", "nr_sector"),
+    INTERRUPT: ("name",),
+}
+"""The events that are read, and their fields."""
 _SECTOR: Final = 512
 # Opcodes of the NVM command set: base specification, figure of I/O commands.
 _WRITE, _READ = 1, 2

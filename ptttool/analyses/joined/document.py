@@ -11,6 +11,8 @@ from ptttool.analyses.shown import Column, Facts, Note, Part, Table, Unit, text_
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.wording import clean
 
+_OPCODES = {0: "flush", 1: "write", 2: "read", 8: "write zeroes", 9: "deallocate"}
+
 
 class GroupBy(StrEnum):
     """By what commands are summed up."""
@@ -64,6 +66,44 @@ class CommandSum(Struct, frozen=True):
     on_wire: Spread | None
     on_wire_ns: Spread | None
     share: float | None
+
+
+class SlowCommand(Struct, frozen=True):
+    """A command that took long.
+
+    Parameters
+    ----------
+    process : str
+        Who submitted it.
+    requester : str
+        The drive.
+    queue, opcode : int
+        Its queue, and what it does (1 writes, 2 reads); -1 where the submission was not seen.
+    block, bytes : int or None
+        Its first logical block, and its size; None where they are not known.
+    in_kernel_ns : int
+        From submission to end.
+    on_wire : int or None
+        From fetch to completion entry, in ticks; None where one of them is not known.
+    index : int or None
+        Number of the TLP of the fetch, else of the completion entry.
+    """
+
+    process: str
+    requester: str
+    queue: int
+    opcode: int
+    block: int | None
+    bytes: int | None
+    in_kernel_ns: int
+    on_wire: int | None
+    index: int | None
+
+    @property
+    def does(self) -> str:
+        """What its opcode means, where it is one of the NVM command set."""
+        name = _OPCODES.get(self.opcode) if self.queue > 0 else None
+        return f"opcode {self.opcode}" if name is None else name
 
 
 class QueueJoin(Struct, frozen=True):
@@ -159,6 +199,8 @@ class KernelSide(Struct, frozen=True):
         The same by `process`, `queue` and `size`, those with most commands first.
     more : dict of str to int
         How many rows were left out of each list.
+    slowest : list of SlowCommand
+        The commands that took longest in the kernel.
     queues : list of QueueJoin
         How each queue was joined.
     clock : ClockBand or None
@@ -182,6 +224,7 @@ class KernelSide(Struct, frozen=True):
     all: CommandSum | None
     by: dict[str, list[CommandSum]]
     more: dict[str, int]
+    slowest: list[SlowCommand]
     queues: list[QueueJoin]
     clock: ClockBand | None
     at_least: bool
@@ -192,7 +235,7 @@ class KernelSide(Struct, frozen=True):
     def unread(cls, file: str, code: str, message: str) -> KernelSide:
         """Return what is to be said of a file that cannot be read."""
         note = Diagnostic(Severity.WARNING, code, message, where=file)
-        return cls(file, False, 0, 0, 0, 0, None, None, None, {}, {}, [], None, at_least=False, notes=[note])
+        return cls(file, False, 0, 0, 0, 0, None, None, None, {}, {}, [], [], None, at_least=False, notes=[note])
 
     def shown(self) -> Iterator[Part]:
         """Yield what is to be seen."""
@@ -204,6 +247,7 @@ class KernelSide(Struct, frozen=True):
                     f"{100 * self.all.share:.3g} %: from the fetch of each to its completion entry."
                 )
             yield self._sums(self.all)
+            yield self._slow()
         if self.clock is not None and self.clock.is_possible:
             yield Facts(tuple(_clock_facts(self.clock)), "Clock of the kernel")
         for note in self.notes:
@@ -233,6 +277,26 @@ class KernelSide(Struct, frozen=True):
             more=self.more.get(self.shown_by, 0),
             note=note,
         )  # fmt: skip
+
+    def _slow(self) -> Table:
+        columns = (
+            text_column("Process"),
+            text_column("Queue", weight=1),
+            text_column("Does"),
+            Column("Block", weight=1),
+            Column("Bytes", Unit.BYTES),
+            Column("In the kernel", Unit.NANOSECONDS),
+            Column("On the wire", Unit.TICKS),
+            Column("TLP", Unit.INDEX),
+        )
+        rows = [
+            (
+                clean(one.process), f"{one.requester}, {one.queue}", one.does, one.block, one.bytes,
+                one.in_kernel_ns, one.on_wire, one.index,
+            )
+            for one in self.slowest
+        ]  # fmt: skip
+        return Table("Slowest commands of the kernel", columns, rows)
 
     @staticmethod
     def _cells(row: CommandSum, *, has_ns: bool) -> tuple[str | int | float | None, ...]:

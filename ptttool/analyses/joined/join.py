@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.joined.clock import Bounds, Clock, clock_of
-from ptttool.analyses.joined.commands import COMPLETE, SETUP, WANTED, KernelCommands, interrupts_of, kernel_commands
-from ptttool.analyses.joined.document import ClockBand, CommandSum, GroupBy, KernelSide, QueueJoin, Spread
+from ptttool.analyses.joined.commands import COMPLETE, ISSUE, SETUP, TAKEN, WANTED, KernelCommands, interrupts_of, kernel_commands
+from ptttool.analyses.joined.document import ClockBand, CommandSum, GroupBy, KernelSide, QueueJoin, SlowCommand, Spread
 from ptttool.analyses.joined.order import TOLERATED, QueueEntries, Shift, shifts_of
 from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic, Severity
@@ -20,6 +20,8 @@ from ptttool.perfdata.tracepoints.samples import Samples, read_samples, text_of
 
 Array = npt.NDArray[Any]
 _READ, _WRITE = 2, 1
+# Commands that are listed.
+_SLOWEST: Final = 5
 # Bits of a Time field that does not wrap around unnoticed.
 _WIDE: Final = 32
 
@@ -65,13 +67,13 @@ class Joined(NamedTuple):
         The result.
     clock : Clock or None
         Places TLPs in the kernel's time; None where nothing bounds it, or no clock is possible.
-    samples : Samples
-        The kernel's side.
+    rows : structured ndarray
+        The joined commands by time of submission: :data:`COLUMNS`.
     """
 
     side: KernelSide
     clock: Clock | None
-    samples: Samples
+    rows: Array
 
 
 class _Queue(NamedTuple):
@@ -93,6 +95,8 @@ def join(path: str, link: Link) -> Joined:
     """
     samples = read_samples(path, WANTED)
     kernel = kernel_commands(samples)
+    for name in (SETUP, COMPLETE, TAKEN, ISSUE):
+        samples.events.pop(name, None)  # which is much memory
     notes = [*_damage(samples), *_refusals(samples, kernel, link)]
     queues: list[_Queue] = []
     if not any(note.severity is Severity.WARNING for note in notes):
@@ -100,19 +104,19 @@ def join(path: str, link: Link) -> Joined:
         notes += further
     found = [(queue, _rows(queue)) for queue in queues if queue.shift is not None]
     conflicts, checks = (sum(getattr(queue.shift, name) for queue, _ in found) for name in ("conflicts", "checks"))
-    joins = {id(queue): rows for queue, rows in found}
+    joins = {id(queue): len(rows) for queue, rows in found}
     if conflicts * TOLERATED > checks:
         message = f"order contradicts {conflicts:,} of {checks:,} times that the commands of both sides are the same: none is joined"
         notes.append(Diagnostic(Severity.WARNING, "order-differs", message, where=path, details={"conflicts": conflicts, "checks": checks}))
         found, joins = [], {}
-    commands = [rows for _, rows in found]
     clock, bounds = _clock(found, link, samples)
-    band = None if clock is None else _band(clock, bounds, commands, link)
+    together = _together(found)
+    del found
+    band = None if clock is None else _band(clock, bounds, together, link)
     notes += _clock_notes(band, path)
     tick = link.tick_ns
     if tick is None and band is not None and band.tick_ns_low is not None and band.tick_ns_high is not None and band.is_possible:
         tick = (band.tick_ns_low + band.tick_ns_high) / 2
-    together = _together(found)
     by, more = {}, {}
     for group, key in _KEYS.items():
         sums = _sums(together, key, tick) if len(together) else []
@@ -131,12 +135,13 @@ def join(path: str, link: Link) -> Joined:
         all=_sum("all", together, tick) if len(together) else None,
         by=by,
         more=more,
-        queues=[_queue(queue, len(joins.get(id(queue), ()))) for queue in queues],
+        slowest=_slowest(together),
+        queues=[_queue(queue, joins.get(id(queue), 0)) for queue in queues],
         clock=band,
         at_least=link.may_miss,
         notes=notes,
     )
-    return Joined(side, clock if clock is not None and clock.is_possible else None, samples)
+    return Joined(side, clock if clock is not None and clock.is_possible else None, together)
 
 
 def _damage(samples: Samples) -> Iterator[Diagnostic]:
@@ -241,8 +246,8 @@ def _tried(entries: QueueEntries, controller: int, kernel: KernelCommands, end: 
 
 COLUMNS: Final = np.dtype(
     [
-        ("requester", "<i4"), ("queue", "<i4"), ("opcode", "<i4"), ("setup", "<i8"), ("complete", "<i8"), ("bytes", "<i8"), ("pid", "<i4"),
-        ("name", "S16"), ("fetched", "<i8"), ("fetched_at", "<i8"), ("ended", "<i8"), ("ended_at", "<i8"),
+        ("requester", "<i4"), ("queue", "<i4"), ("opcode", "<i4"), ("pid", "<i4"), ("name", "S16"),
+        *((name, "<i8") for name in ("block", "bytes", "setup", "complete", "fetched", "fetched_at", "ended", "ended_at")),
     ]
 )  # fmt: skip
 """A command of both sides; -1 is what is not known. ``fetched`` and ``ended`` are the numbers of TLPs."""
@@ -253,7 +258,7 @@ def _rows(queue: _Queue) -> Array:
     assert queue.shift is not None
     commands, entries, shift = queue.commands, queue.entries, queue.shift
     rows: Array = np.zeros(len(commands), dtype=COLUMNS)
-    for name in ("queue", "opcode", "setup", "complete", "bytes", "pid", "name"):
+    for name in ("queue", "opcode", "block", "bytes", "setup", "complete", "pid", "name"):
         rows[name] = commands[name]
     rows["requester"] = entries.requester
     sides = (
@@ -269,8 +274,10 @@ def _rows(queue: _Queue) -> Array:
 
 
 def _together(found: Sequence[tuple[_Queue, Array]]) -> Array:
-    parts = [rows for _, rows in found]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=COLUMNS)
+    if not found:
+        return np.empty(0, dtype=COLUMNS)
+    rows = np.concatenate([rows for _, rows in found])
+    return rows[np.where(rows["setup"] >= 0, rows["setup"], rows["complete"]).argsort(kind="stable")]
 
 
 def _clock(found: Sequence[tuple[_Queue, Array]], link: Link, samples: Samples) -> tuple[Clock | None, int]:
@@ -329,8 +336,7 @@ def _of_others(found: Sequence[tuple[_Queue, Array]], link: Link, samples: Sampl
             yield Bounds(none, none, written[: len(handled)], handled)
 
 
-def _band(clock: Clock, bounds: int, commands: Sequence[Array], link: Link) -> ClockBand:
-    rows = np.concatenate(commands)
+def _band(clock: Clock, bounds: int, rows: Array, link: Link) -> ClockBand:
     may_miss = link.may_miss
     if not clock.is_possible:
         longest = clock.longest_ns if may_miss and 0 < clock.longest_ns < np.inf else None
@@ -412,6 +418,35 @@ def _sum(name: str, rows: Array, tick: float | None) -> CommandSum:
         on_wire = tick * int((rows["ended_at"] - rows["fetched_at"])[timed].sum())
         share = on_wire / total if total > 0 and on_wire <= total else None
     return CommandSum(name, len(rows), _bytes(rows), _spread(in_kernel), spread, scaled, share)
+
+
+def _slowest(rows: Array) -> list[SlowCommand]:
+    """Return the commands that took longest in the kernel, the longest first."""
+    rows = rows[(rows["setup"] >= 0) & (rows["complete"] >= 0)]
+    took = rows["complete"] - rows["setup"]
+    rows = rows[(-took).argsort(kind="stable")[:_SLOWEST]]
+    found = []
+    for row in rows:
+        index = int(row["fetched"]) if row["fetched"] >= 0 else int(row["ended"])
+        is_timed = row["fetched_at"] >= 0 and row["ended_at"] >= 0
+        found.append(
+            SlowCommand(
+                process=_process(row.reshape(1))[0],
+                requester=format_id(int(row["requester"])),
+                queue=int(row["queue"]),
+                opcode=int(row["opcode"]),
+                block=_known(row["block"]),
+                bytes=_known(row["bytes"]),
+                in_kernel_ns=int(row["complete"] - row["setup"]),
+                on_wire=int(row["ended_at"] - row["fetched_at"]) if is_timed else None,
+                index=_known(index),
+            )
+        )
+    return found
+
+
+def _known(value: int) -> int | None:
+    return int(value) if value >= 0 else None
 
 
 def _spread(values: Array) -> Spread | None:

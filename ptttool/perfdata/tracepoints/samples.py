@@ -6,12 +6,13 @@ Layout of a sample: ``include/uapi/linux/perf_event.h`` of the Linux sources, PE
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic
@@ -41,7 +42,7 @@ _ADDR, _READ, _CALLCHAIN, _PERIOD, _RAW = 8, 16, 32, 256, 1024
 _TRACEPOINT, _LOST, _COMM, _FORK, _LOST_SAMPLES = 2, 2, 3, 7, 13
 _TRACING_DATA = 1  # the feature bit
 # Bytes that are read at a time, and records that are found at a time.
-_PIECE, _ROWS = 4 << 20, 1 << 16
+_PIECE, _ROWS = 1 << 20, 1 << 14
 _LEAVING = (layout.AUXTRACE, layout.TRACING_DATA)
 
 
@@ -53,7 +54,9 @@ class Samples(NamedTuple):
     path : str
         The file.
     formats : dict of str to Format
-        What the recording was asked for, by name.
+        What the recording was asked for, by name, with the fields that are held.
+    counts : dict of str to int
+        How many samples there are of each event, also of those that are not held.
     events : dict of str to structured ndarray
         The samples of each event by time: ``at`` [ns on perf's clock], ``on_cpu``, ``by_pid``, ``by_tid``, and the event's fields.
         Texts have no bytes behind their end. An event with more than the budget allows is not in it.
@@ -69,6 +72,7 @@ class Samples(NamedTuple):
 
     path: str
     formats: dict[str, Format]
+    counts: dict[str, int]
     events: dict[str, Array]
     threads: ThreadNames
     lost: int
@@ -105,15 +109,15 @@ def _place(attribute: Attribute) -> _Place:
     )  # fmt: skip
 
 
-def read_samples(path: str, wanted: Collection[str] | None = None) -> Samples:
+def read_samples(path: str, wanted: Mapping[str, Collection[str]] | None = None) -> Samples:
     """Read the samples of a recording of tracepoints.
 
     Parameters
     ----------
     path : str
         The file, which may be packed; no link is followed.
-    wanted : collection of str, optional
-        Names of the events that are held (``nvme:nvme_setup_cmd``); by default all.
+    wanted : Mapping of str to collection of str, optional
+        Names of the events that are held (``nvme:nvme_setup_cmd``), and of their fields that are; by default all.
 
     Raises
     ------
@@ -127,7 +131,7 @@ def read_samples(path: str, wanted: Collection[str] | None = None) -> Samples:
 def check_samples(path: str) -> None:
     """Raise the errors of :func:`read_samples` that the beginning and the description of tracepoints show."""
     with _opened(path) as file:
-        _Reader(file, path, ())
+        _Reader(file, path, {})
 
 
 def _opened(path: str) -> closing[LocalFile]:
@@ -155,7 +159,7 @@ def _unpacked(descriptor: int, path: str) -> Unpacked | None:
 
 
 class _Reader:
-    def __init__(self, file: LocalFile, path: str, wanted: Collection[str] | None) -> None:
+    def __init__(self, file: LocalFile, path: str, wanted: Mapping[str, Collection[str]] | None) -> None:
         header = parse_header(path, file.read(0, layout.FILE_HEADER_SIZE))
         if header is None:
             raise InputError(path, "was written to a pipe; the kernel's side is read from files only", code="pipe-mode")
@@ -165,7 +169,7 @@ class _Reader:
         table = AttributeTable(self._contents)
         read_attributes(header, file, Walker(self._contents, table, self._problems))
         self._formats = self._described(header)
-        self._held: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
         self._full: set[str] = set()
         self._lost = self._unread = 0
         self._threads = ThreadNames(MAX_THREADS)
@@ -193,7 +197,7 @@ class _Reader:
         except ValueError as error:
             raise InputError(self._path, f"the description of its tracepoints: {error}", offset=offset, code="damaged-feature") from error
 
-    def _select(self, wanted: Collection[str] | None) -> None:
+    def _select(self, wanted: Mapping[str, Collection[str]] | None) -> None:
         ids: list[tuple[int, int]] = []
         formats: dict[str, Format] = {}
         for number, attribute in enumerate(self._contents.attributes):
@@ -202,9 +206,11 @@ class _Reader:
             ids += [(id, number) for id in attribute.ids]
             if one is None or not (place.raw and place.time):
                 continue
+            if wanted is not None and one.name in wanted:
+                one = replace(one, fields=tuple(field for field in one.fields if field.name in wanted[one.name]))
             self._places[number] = place
             self._events[number] = one
-            if formats.setdefault(one.name, one) is not one:
+            if formats.setdefault(one.name, one).id != one.id:
                 raise InputError(self._path, f"describes {clean(one.name)} twice", code="damaged-feature")
             if wanted is None or one.name in wanted:
                 self._pieces[number] = []
@@ -238,10 +244,12 @@ class _Reader:
             rows = [events[one.name]] if one.name in events else []
             together = np.concatenate([*rows, *pieces]) if rows or pieces else np.empty(0, dtype=one.dtype)
             pieces.clear()
-            events[one.name] = together[together["at"].argsort(kind="stable")]
+            if (together["at"][1:] < together["at"][:-1]).any():
+                together = together[together["at"].argsort(kind="stable")]
+            events[one.name] = together
         self._threads.close()
         formats = {one.name: one for one in self._events.values()}
-        return Samples(self._path, formats, events, self._threads, self._lost, self._unread, self._contents.problems)
+        return Samples(self._path, formats, self._counts, events, self._threads, self._lost, self._unread, self._contents.problems)
 
     def _records(self) -> Iterator[tuple[Array, Array]]:
         """Yield bytes of the file with the records that begin and end in them."""
@@ -299,23 +307,22 @@ class _Reader:
         else:
             numbers = np.zeros(len(at), dtype=np.int64)
         self._unread += int(np.count_nonzero(numbers < 0))
-        for number, pieces in self._pieces.items():
+        for number, event in self._events.items():
             mine = numbers == number
             count = int(np.count_nonzero(mine))
-            if not count:
+            name, pieces = event.name, self._pieces.get(number)
+            self._counts[name] = self._counts.get(name, 0) + count
+            if not count or pieces is None or name in self._full:
                 continue
-            name = self._events[number].name
-            if name in self._full:
-                continue
-            self._held[name] = self._held.get(name, 0) + count
-            if self._held[name] > MAX_SAMPLES:
+            if self._counts[name] > MAX_SAMPLES:
                 self._full.add(name)
-                pieces.clear()
+                for each, held in self._pieces.items():
+                    if self._events[each].name == name:
+                        held.clear()
                 message = f"there are more than {MAX_SAMPLES} samples of {name}: none of them is taken"
                 self._problems.add(CODE, message, None, limit=MAX_SAMPLES, event=name)
                 continue
-            rows = self._rows(buffer, at[mine], sizes[mine], self._places[number], self._events[number])
-            pieces.append(rows)
+            pieces.append(self._rows(buffer, at[mine], sizes[mine], self._places[number], event))
 
     def _rows(self, buffer: Array, at: Array, sizes: Array, place: _Place, event: Format) -> Array:
         """Return samples of an event."""

@@ -49,10 +49,7 @@ def test_what_is_joined_is_true(tmp_path: Path, seed: int, depth: int, queues: i
     side = join(write(tmp_path, run.samples()), Link(run.entries(bits=bits), time_bits=bits)).side
     assert side.joined and side.commands == side.seen == len(run.commands) and side.conflicts == 0
     assert side.at_least == (bits < 32)
-    told = joining.pairs(
-        [joining.Setup(one.time, *_key(one.raw, 44, 52)) for one in run.samples() if one.event is SETUP],
-        [joining.Setup(one.time, *_key(one.raw, 44, 48)) for one in run.samples() if one.event is COMPLETE],
-    )
+    told = told_of(run)
     for queue in range(1, queues + 1):
         found = of_queue(side, queue)
         assert _is_spread(found.in_kernel, [time for (each, _), (_, time) in told.items() if each == queue])
@@ -60,6 +57,15 @@ def test_what_is_joined_is_true(tmp_path: Path, seed: int, depth: int, queues: i
             assert _is_spread(found.on_wire, list(run.on_wire(queue).values()))
         assert found.bytes is None  # without the block layer, the size of a block is not known
     assert {one.name for one in side.by["process"]} == {f"fio{queue} ({100 + queue})" for queue in range(1, queues + 1)}
+
+
+def told_of(run: Run) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the commands as the reference finds them."""
+    samples = run.samples()
+    return joining.pairs(
+        [joining.Setup(one.time, *_key(one.raw, 44, 52)) for one in samples if one.event is SETUP],
+        [joining.Setup(one.time, *_key(one.raw, 44, 48)) for one in samples if one.event is COMPLETE],
+    )
 
 
 def _key(raw: bytes, queue: int, identifier: int) -> tuple[int, int]:
@@ -101,6 +107,14 @@ def test_a_trace_of_a_part_is_joined_rightly_or_not_at_all(
     before = [sum(getattr(one, name) < first for one in run.commands) for name in ("fetch", "entry")]
     assert queue.first_submitted in (before[0], None)
     assert queue.first_ended in (before[1], None)
+
+
+def test_the_slowest_commands_are_named(tmp_path: Path) -> None:
+    run = run_of(22, commands=50)
+    side = join(write(tmp_path, run.samples()), Link(run.entries())).side
+    told = told_of(run)
+    assert [one.in_kernel_ns for one in side.slowest] == sorted((time for _, time in told.values()), reverse=True)[:5]
+    assert all(one.process == f"fio{one.queue} ({100 + one.queue})" and one.opcode == 2 and one.index is not None for one in side.slowest)
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -222,8 +236,9 @@ def test_interrupts_that_contradict_the_commands_are_left_out(tmp_path: Path) ->
 def test_names_of_processes_are_shown_without_control_characters(tmp_path: Path) -> None:
     run = run_of(12, queues=1)
     path = write(tmp_path, run.samples(), comm(101, b"a\x1b[31m\n\xff"))
-    (table,) = (part for part in join(path, Link(run.entries())).side.shown() if isinstance(part, Table))
-    assert all(str(cell).isprintable() for row in table.rows for cell in row)
+    tables = [part for part in join(path, Link(run.entries())).side.shown() if isinstance(part, Table)]
+    assert len(tables) == 2
+    assert all(str(cell).isprintable() for table in tables for row in table.rows for cell in row)
 
 
 def test_no_share_is_above_the_whole(tmp_path: Path) -> None:

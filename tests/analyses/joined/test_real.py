@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import ptttool
@@ -53,6 +54,34 @@ def test_processes_are_those_of_the_tracepoints(tmp_path: Path) -> None:
     assert side is not None
     assert {one.name: one.commands for one in side.by["process"]} == {"fio (404)": 200, "(udev-worker) (405)": 90, "systemd-udevd (200)": 2}
     assert side.by["size"][0].name == "16,384"
+
+
+def test_each_command_is_a_row(tmp_path: Path) -> None:
+    path = pair("mix-4dw", tmp_path)
+    with ptttool.open(path) as recording:
+        rows = recording.commands()
+        fetches = recording.to_polars(["index", "kind"]).filter(pl.col("index").is_in(rows["fetched"].to_list()))
+    assert len(rows) == 292 and rows["setup"].is_sorted()
+    assert rows["process"].value_counts(sort=True)["count"].to_list() == [200, 90, 2]
+    assert fetches["kind"].to_list() == ["MRd"] * 292
+    assert (rows["ended"] > rows["fetched"]).all() and (rows["complete"] > rows["setup"]).all()
+    assert rows.filter(pl.col("opcode") == 1)["bytes"].sum() == 1_654_784
+    (tmp_path / "mix-4dw.kernel.data").unlink()
+    with ptttool.open(path) as recording, pytest.raises(InputError) as caught:
+        recording.commands()
+    assert caught.value.code == "no-kernel-side"
+
+
+def test_the_true_tick_is_in_the_band(tmp_path: Path) -> None:
+    """Only outbound TLPs were traced: doorbells, and the answers to fetches."""
+    side = io(pair("rr-qd8-8dw-out", tmp_path)).kernel
+    assert side is not None and side.joined and side.commands == 400 and side.conflicts == 0
+    told = {int(queue): count for queue, count in TRUTH["rr-qd8-8dw-out"]["commands by queue"].items()}
+    assert {one.queue: one.commands for one in side.queues} == told
+    band = side.clock
+    assert band is not None and band.is_possible and band.tick_ns_low is not None and band.tick_ns_high is not None
+    assert 3.99 < band.tick_ns_low < 4 < band.tick_ns_high < 4.01
+    assert band.error_ns is not None and band.error_ns < 200_000
 
 
 def test_a_known_tick_gives_shares_that_are_no_more_than_all(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.budget import MAX_OPEN_STEPS
+from ptttool.analyses.budget import MAX_JOINED, MAX_OPEN_STEPS
 from ptttool.analyses.io.commands import events as ev
 from ptttool.analyses.io.commands.rings import UNKNOWN, Block, Pages, Rings
 from ptttool.analyses.latency.bins import BIN_BITS, bin_of
@@ -244,9 +244,11 @@ class Followed:
         rows = rows.repeat(np.where(np.isin(roles[rows], (loop.FETCHED, loop.ENDED)), block.size[rows], 1))
         columns = (block.owner[rows], queues[rows], roles[rows].astype(np.int64), block.events[rows, ev.AT], block.events[rows, ev.INDEX])
         self._kept.append(np.stack(columns, axis=1))
+        if sum(map(len, self._kept)) > MAX_JOINED:
+            self._kept = None
 
     def entries(self) -> Iterator[Entries]:
-        """Yield the entries of each queue, where they were kept."""
+        """Yield the entries of each queue, where they were kept: no queue, if there are too many of them."""
         if not self._kept:
             return
         rows = np.concatenate(self._kept)
