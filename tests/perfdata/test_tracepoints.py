@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ptttool.errors import InputError
 from ptttool.kernel import records
+from ptttool.perfdata import layout
 from ptttool.perfdata.tracepoints.formats import parse_format, parse_tracing_data
 from ptttool.perfdata.tracepoints.samples import Samples, read_samples
 from tests import ROOT
@@ -148,6 +149,16 @@ def test_a_sample_that_is_too_short_for_its_fields_is_left_out_and_counted(tmp_p
     records = sample(EVENTS, good) + sample(EVENTS, short) + sample(EVENTS, good, size=1 << 30)
     found = read_samples(_write(tmp_path, perf_data(records)))
     assert (found.unread, len(found.events[SETUP.name])) == (2, 1)
+
+
+def test_without_ids_no_sample_is_told_from_others(tmp_path: Path) -> None:
+    whole = bytearray(kernel_file([Sample(SETUP, 1, setup(1, 1))]))
+    for number in range(len(EVENTS)):
+        section = layout.SECTION.pack(layout.FILE_HEADER_SIZE + 8 * number, 8)
+        at = whole.index(section)
+        whole[at : at + len(section)] = layout.SECTION.pack(layout.FILE_HEADER_SIZE, 0)
+    found = read_samples(_write(tmp_path, bytes(whole)))
+    assert found.unread == 1 and not len(found.events[SETUP.name])
 
 
 def test_a_sample_of_an_unknown_event_is_counted(tmp_path: Path) -> None:

@@ -102,8 +102,9 @@ def join(path: str, link: Link) -> Joined:
     if not any(note.severity is Severity.WARNING for note in notes):
         queues, further = _assigned(link, kernel)
         notes += further
-    found = [(queue, _rows(queue)) for queue in queues if queue.shift is not None]
-    conflicts, checks = (sum(getattr(queue.shift, name) for queue, _ in found) for name in ("conflicts", "checks"))
+    found = [(queue, _rows(queue)) for queue in queues if queue.shift is not None and queue.shift.is_possible]
+    shifts = [queue.shift for queue in queues if queue.shift is not None]
+    conflicts, checks = sum(shift.conflicts for shift in shifts), sum(shift.checks for shift in shifts)
     joins = {id(queue): len(rows) for queue, rows in found}
     if conflicts * TOLERATED > checks:
         message = f"order contradicts {conflicts:,} of {checks:,} times that the commands of both sides are the same: none is joined"

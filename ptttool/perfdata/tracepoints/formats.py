@@ -43,6 +43,8 @@ class Field(Struct, frozen=True):
         Whether the field only says where the array is (``__data_loc``).
     is_relative : bool
         Whether it says so from its own end (``__rel_loc``).
+    is_array : bool
+        Whether it is an array of anything else: bytes in the result.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Field(Struct, frozen=True):
     is_text: bool = False
     is_elsewhere: bool = False
     is_relative: bool = False
+    is_array: bool = False
 
     @property
     def held(self) -> Any:
@@ -60,7 +63,7 @@ class Field(Struct, frozen=True):
             return np.dtype("<u4")
         if self.is_text:
             return np.dtype(f"S{self.size}")
-        if self.size in (1, 2, 4, 8):
+        if self.size in (1, 2, 4, 8) and not self.is_array:
             return np.dtype(f"<{'i' if self.is_signed else 'u'}{self.size}")
         return np.dtype((np.uint8, (self.size,)))
 
@@ -153,7 +156,9 @@ def _field(found: re.Match[str]) -> Field:
     is_elsewhere = kind.startswith(("__data_loc", "__rel_loc")) and size == 4
     is_array = found["count"] is not None
     is_text = is_array and size > 0 and re.search(r"\bchar\b", kind) is not None and "unsigned" not in kind
-    return Field(found["name"], offset, size, found["signed"] == "1", is_text and not is_elsewhere, is_elsewhere, "__rel_loc" in kind)
+    return Field(
+        found["name"], offset, size, found["signed"] == "1", is_text and not is_elsewhere, is_elsewhere, "__rel_loc" in kind, is_array
+    )
 
 
 def parse_tracing_data(section: memoryview) -> dict[int, Format]:

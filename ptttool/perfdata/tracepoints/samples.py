@@ -301,6 +301,9 @@ class _Reader:
             is_long = sizes >= self._id_at + 8
             self._unread += int(np.count_nonzero(~is_long))
             at, sizes = at[is_long], sizes[is_long]
+            if not len(self._ids):
+                self._unread += len(at)
+                return
             ids = _numbers(buffer, at + self._id_at, np.uint64)
             places = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
             numbers = np.where(self._ids[places] == ids, self._numbers[places], -1)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ptttool.analyses.joined.document import GroupBy, KernelSide
 from ptttool.analyses.joined.join import Joined, Link, join
 from ptttool.analyses.joined.order import QueueEntries
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import InputError
 from ptttool.pci import format_id
 from ptttool.perfdata.model import AUX_TRUNCATED
@@ -54,7 +55,20 @@ def with_kernel(recording: OpenRecording, path: str, by: str, result: IoResult, 
         side = joined(recording, path, result, entries).side
     except InputError as error:
         side = KernelSide.unread(path, error.code, str(error))
-    return replace(result, kernel=replace(side, shown_by=GroupBy(by)))
+    return replace(result, kernel=replace(side, shown_by=GroupBy(by), notes=[*side.notes, *_sizes_differ(side, result)]))
+
+
+def _sizes_differ(side: KernelSide, result: IoResult) -> Iterator[Diagnostic]:
+    """Yield that the kernel's commands have other sizes than the data that were seen, where both sides show all of them."""
+    is_whole = all(one.queue > 0 and one.fetches in (0, one.commands) and one.completions in (0, one.commands) for one in side.queues)
+    if not side.joined or not is_whole or len(result.nvme.drives) != len({one.requester for one in side.queues}):
+        return
+    data, spare = result.nvme.data_bytes, result.nvme.uncertain_bytes
+    for what, told, seen, less in (("read", side.bytes_read, data.read, 0), ("write", side.bytes_written, data.write, spare)):
+        if told is None or seen is None or seen - less <= told <= seen:
+            continue
+        message = f"the kernel's commands {what} {told:,} bytes, and the link carried {seen:,}: data are missing, or of other commands"
+        yield Diagnostic(Severity.WARNING, "sizes-differ", message, where=side.file, details={"kernel": told, "link": seen})
 
 
 def _queues(entries: Sequence[Entries], drives: set[str], *, is_timed: bool) -> Iterator[QueueEntries]:

@@ -16,7 +16,7 @@ from ptttool.analyses.joined.order import QueueEntries
 from ptttool.analyses.shown import Table
 from tests.reference import joining
 from tests.support.joined import BEGIN_NS, TICK_NS, Run, run_of
-from tests.support.tracepoints import COMPLETE, SETUP, Sample, comm, complete, kernel_file, lost, setup
+from tests.support.tracepoints import COMPLETE, EVENTS, SETUP, Sample, comm, complete, kernel_file, lost, setup
 
 FIXTURE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = b"".join(comm(100 + queue, b"fio%d" % queue) for queue in range(1, 9))
@@ -258,6 +258,17 @@ def test_a_queue_that_the_kernel_does_not_know_is_said(tmp_path: Path) -> None:
     side = join(write(tmp_path, run.samples()), Link([entries, entries._replace(queue=7)])).side
     assert "ambiguous-order" in codes(side)
     assert [one.commands for one in side.queues] == [len(run.commands), 0]
+
+
+@pytest.mark.parametrize(("field", "instead"), [("int ctrl_id", "char ctrl_id[4]"), ("int qid", "u8 qid[4]"), ("int qid", "int other")])
+def test_fields_of_other_kinds_join_nothing(tmp_path: Path, field: str, instead: str) -> None:
+    event = SETUP._replace(fields=tuple((instead if one[0] == field else one[0], *one[1:]) for one in SETUP.fields))
+    run = run_of(1)
+    samples = [one._replace(event=event) if one.event is SETUP else one for one in run.samples()]
+    path = tmp_path / "run.kernel.data"
+    path.write_bytes(kernel_file(samples, events=[event if one is SETUP else one for one in EVENTS]))
+    side = join(str(path), Link(run.entries())).side
+    assert side.all is None or side.all.in_kernel is None
 
 
 @pytest.mark.parametrize("samples", [[Sample(SETUP, 5, setup(1, 2))], [Sample(COMPLETE, 5, complete(1, 2))], []])

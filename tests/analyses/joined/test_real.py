@@ -10,11 +10,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from msgspec import structs
 
 import ptttool
 from ptttool.analyses.io.results import IoResult
 from ptttool.cli.main import main
 from ptttool.errors import InputError, UsageError
+from ptttool.pipeline.analyzing.kernel import _sizes_differ
 from tests.support import captures
 
 KERNEL = captures.FOLDER / "kernel"
@@ -82,6 +84,13 @@ def test_the_true_tick_is_in_the_band(tmp_path: Path) -> None:
     assert band is not None and band.is_possible and band.tick_ns_low is not None and band.tick_ns_high is not None
     assert 3.99 < band.tick_ns_low < 4 < band.tick_ns_high < 4.01
     assert band.error_ns is not None and band.error_ns < 200_000
+
+
+def test_other_sizes_than_those_of_the_data_are_said(tmp_path: Path) -> None:
+    found = io(pair("mix-4dw", tmp_path))
+    assert found.kernel is not None and not list(_sizes_differ(found.kernel, found))
+    more = structs.replace(found.kernel, bytes_read=1 << 30)
+    assert [note.code for note in _sizes_differ(more, found)] == ["sizes-differ"]
 
 
 def test_a_known_tick_gives_shares_that_are_no_more_than_all(tmp_path: Path) -> None:
