@@ -35,10 +35,11 @@ class Table(Exporter):
 
     def writer(self, file: IO[bytes], schema: Schema, context: ExportContext) -> Writer:
         """Return a writer of lines."""
-        return TableWriter(file, _layout(schema, context))
+        return TableWriter(file, layout_of(schema, context))
 
 
-def _layout(schema: Schema, context: ExportContext) -> TableLayout:
+def layout_of(schema: Schema, context: ExportContext) -> TableLayout:
+    """Return what makes the lines of a recording's rows."""
     if context.layout == "tlp":
         from ptttool.exporters.tables.tlp import TlpLayout
 

@@ -30,7 +30,7 @@ from ptttool.wording import clean
 if TYPE_CHECKING:
     from ptttool.capture.perf.counters import LinkCounters
     from ptttool.capture.sidecar import Sidecar
-    from ptttool.decoders.decoded import Decoded, Findings
+    from ptttool.decoders.decoded import Decoded, Findings, PlannedUnit, Splitter
     from ptttool.decoders.parameters import Given
     from ptttool.machine.model import Machine
     from ptttool.perfdata.model import Attribute
@@ -272,6 +272,22 @@ class OpenRecording:
             for planned in protocol.splitter(source, self.stack.settings).units(most):
                 yield load(planned.unit).decoded(0)[0]
 
+    def units(self, most: int) -> Iterator[PlannedUnit]:
+        """Yield the parts of a recording of records of one size, which can be decoded in any order.
+
+        Parameters
+        ----------
+        most : int
+            Number of rows of a part, at most.
+        """
+        protocol = self.stack.protocol
+        assert isinstance(protocol, RecordProtocol)
+        yield from self._splitter(protocol, self.source()).units(most)
+
+    def _splitter(self, protocol: RecordProtocol[Any], source: Source) -> Splitter:
+        settings = self._with_buses(self.stack.settings) if self.is_ptt else self.stack.settings
+        return protocol.splitter(source, settings, file=self.request.file, strict=self.request.strict)
+
     def _new_walk(self, workers: Workers) -> Walk:
         protocol = self.stack.protocol
         request = self.request
@@ -279,9 +295,7 @@ class OpenRecording:
             if request.channels:
                 raise UsageError(f"{protocol.name} has no channels", hint="leave --channel out", code="no-channels")
             source = self.source()
-            settings = self._with_buses(self.stack.settings) if self.is_ptt else self.stack.settings
-            splitter = protocol.splitter(source, settings, file=request.file, strict=request.strict)
-            return RecordWalk(source, splitter, workers, strict=request.strict)
+            return RecordWalk(source, self._splitter(protocol, source), workers, strict=request.strict)
         from ptttool.decoders.elements.rows import ElementFindings
         from ptttool.pipeline.streams import Filter, StreamDecoder, StreamWalk
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ptttool.decoders.decoded import Findings, PlannedUnit, Splitter, Unit
-from ptttool.files.progress import Progress
+from ptttool.files.progress import Progress, StoppedError
 from ptttool.perfdata.model import Contents
 from ptttool.pipeline import jobs
 from ptttool.pipeline.jobs import Each, Task
@@ -182,6 +182,8 @@ class RecordWalk(Walk):
 
     def _let_go(self, size: int) -> None:
         """Note that so many bytes have been worked on, taken for the first ones of those under way."""
+        if self.progress.is_stopped:
+            raise StoppedError
         left = size
         while left > 0 and self._under_way:
             planned = self._under_way.popleft()

@@ -104,11 +104,12 @@ LINES = {
     "tune show": "tune show --demo",
     "tune undo": "tune undo --sysfs machine",
     "tune sweep": "tune sweep --demo --device 0_0 --events qos_tx_p --values 2 --metric run:seconds --rounds 1 -o r.parquet -- true",
+    "view": "view generated.data",
     "wireshark install": "wireshark install --folder plugins --force",
     "wireshark path": "wireshark path",
 }
-# Nobody knows whether a trace would work on a recorded machine; one assumption is refuted there.
-CODES = {"doctor": 1, "selftest": 1}
+# Nobody knows whether a trace would work on a recorded machine; one assumption is refuted there; a view needs a terminal.
+CODES = {"doctor": 1, "selftest": 1, "view": 2}
 FIRST = ("generate", "tune save")
 
 

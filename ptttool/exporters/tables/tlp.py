@@ -100,11 +100,11 @@ class TlpLayout(TableLayout):
         header, lines = aligned(prepared, cells, self._width)
         if self._coloured:
             header = f"{_BOLD}{header}{_PLAIN}"
-            lines = pl.select(pl.when(_are_errors(frame)).then(_RED + lines + _PLAIN).otherwise(lines)).to_series()
+            lines = pl.select(pl.when(are_errors(frame)).then(_RED + lines + _PLAIN).otherwise(lines)).to_series()
         return header, lines
 
 
-def _are_errors(frame: pl.DataFrame) -> pl.Series:
+def are_errors(frame: pl.DataFrame) -> pl.Series:
     """Return which TLPs are completions without success, poisoned, or messages of an error."""
     status = frame.get_column("status").cast(pl.String).fill_null(_SUCCESS) != _SUCCESS
     poisoned = frame.get_column("ep").fill_null(0).cast(pl.Int64) != 0

@@ -1,0 +1,194 @@
+"""Rows as a viewer shows them: a line each, and everything of one row, bit by bit. Nothing in it is obeyed by a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ptttool.decoders.hisi_ptt.layout import LOST_IN_4DW, standard_dw0
+from ptttool.exporters.contract import EXPORTERS, ExportContext
+from ptttool.exporters.table import layout_of
+from ptttool.pci import format_id
+from ptttool.table.text import as_shown
+from ptttool.tlp import codes
+from ptttool.tlp.columns import DW_COLUMNS
+from ptttool.tlp.header import decode_header
+from ptttool.tlp.places import Bits, places_of
+from ptttool.tlp.transactions import Ending
+from ptttool.wording import clean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ptttool.api.viewing.pages import Pages, Place
+    from ptttool.api.viewing.transactions import Transaction
+    from ptttool.exporters.tables.columns import TableLayout
+    from ptttool.machine.model import Machine
+
+# Terminals that are narrower get fewer columns, cut at their width; others scroll sideways.
+_NARROW = 80
+# Bytes of a packet that are shown bit by bit.
+_MOST_BYTES = 32
+_ENDINGS = {
+    Ending.COMPLETE: "complete",
+    Ending.ERROR: "error", Ending.SHORT: "short", Ending.INSIDE: "no completion seen", Ending.END: "open at end",
+}  # fmt: skip
+
+
+class Line(Struct, frozen=True):
+    """A row on the screen: its place, its text, and whether it is an error."""
+
+    place: Place
+    text: str
+    is_error: bool = False
+
+
+class Lines:
+    """Makes lines of rows.
+
+    Parameters
+    ----------
+    pages : Pages
+        The rows.
+    machine : Machine or None
+        The machine that was recorded, for names.
+    """
+
+    def __init__(self, pages: Pages, machine: Machine | None) -> None:
+        self.pages = pages
+        self.machine = machine
+        self._layouts: dict[int | None, tuple[TableLayout, tuple[str, ...]]] = {}
+
+    def rows(self, places: Sequence[Place], width: int) -> tuple[str, list[Line]]:
+        """Return the head and the lines of rows; `width`: columns that there is room for."""
+        layout, names = self._layout(width if width < _NARROW else None)
+        frame = self.pages.frame(places, names)
+        head, lines = layout.table(frame)
+        errors = self._errors(frame)
+        return clean(head), [Line(*one) for one in zip(places, map(clean, lines.to_list()), errors, strict=False)]
+
+    def transactions(self, places: Sequence[Place], found: Sequence[Transaction | None], tick_ns: float | None) -> tuple[str, list[Line]]:
+        """Return the head and the lines of requests with what became of them, and of posted TLPs."""
+        from ptttool.machine.topology import kernel_names_by_id
+
+        names = ("index", "time", "kind", "class", "direction", "requester", "tag", "address", "destination", "register", "requested_bytes",
+                 "payload_bytes", "status", "ep", "message")  # fmt: skip
+        frame = self.pages.frame(places, names)
+        devices = kernel_names_by_id(self.machine)
+        unit = "ticks" if tick_ns is None else "ns"
+        head = f"{'index':>8}  {'dir':3}  {'kind':8}  {'bytes':>5}  {'got':>5}  {'cpl':>3}  {'first ' + unit:>11}  {'last ' + unit:>11}  "
+        head += f"{'requester':20}  {'tag':>5}  {'target':18}  state"
+        lines = []
+        for place, row, one, is_error in zip(places, frame.to_dicts(), found, self._errors(frame), strict=False):
+            requester = "" if row["requester"] is None else f"{format_id(row['requester'])} {devices.get(row['requester'], '')}"
+            got, count, first, last, state = "", "", "", "", "posted" if row["class"] == "P" else ""
+            if one is not None:
+                got, count = f"{one.received}", f"{one.completions}"
+                first, last = (_scaled(ticks, tick_ns) for ticks in (one.to_first, one.to_last))
+                state = "open behind a million TLPs" if one.ending is None else _ENDINGS[one.ending]
+                is_error = is_error or one.ending is Ending.ERROR
+            target = "" if row["address"] is None else f"{row['address']:#x}"
+            if row["register"] is not None:
+                target = f"{format_id(row['destination'])} reg {row['register']:#x}"
+            elif row["message"] is not None:
+                target = codes.message_name(row["message"]) if row["message"] in codes.MESSAGES else f"message {row['message']:#04x}"
+            size = row["requested_bytes"] if row["class"] == "NP" else row["payload_bytes"]
+            direction = {"inbound": "in", "outbound": "out"}.get(row["direction"], "?")
+            tag = "" if row["tag"] is None else row["tag"]
+            text = (
+                f"{row['index']:>8}  {direction:3}  {row['kind']:8}  {'' if size is None else size:>5}  {got:>5}  {count:>3}  {first:>11}  "
+            )
+            text += f"{last:>11}  {requester:20}  {tag:>5}  {target:18}  {state}"
+            lines.append(Line(place, clean(text.rstrip()), is_error))
+        return head, lines
+
+    def details(self, place: Place) -> list[str]:
+        """Return everything of one row, line by line: each field with its bits, and what it means."""
+        if not self.pages.recording.is_ptt:
+            return [clean(line) for line in self._packet(place)]
+        return [clean(line) for line in self._tlp(place)]
+
+    def _layout(self, width: int | None) -> tuple[TableLayout, tuple[str, ...]]:
+        if width not in self._layouts:
+            recording = self.pages.recording
+            context = ExportContext(
+                recordings=(recording.path,),
+                protocol=recording.protocol,
+                machine=self.machine,
+                width=width,
+                layout=recording.stack.protocol.layout,
+            )
+            names = EXPORTERS.get("table").columns(self.pages.schema, context)
+            self._layouts[width] = layout_of(self.pages.schema.select(names), context), names
+        return self._layouts[width]
+
+    def _errors(self, frame: pl.DataFrame) -> list[bool]:
+        if not self.pages.recording.is_ptt:
+            return [False] * frame.height
+        from ptttool.exporters.tables.tlp import are_errors
+
+        return are_errors(frame).to_list()
+
+    def _packet(self, place: Place) -> Iterator[str]:
+        names = self.pages.schema.names
+        frame = self.pages.frame([place], names)
+        (row,) = as_shown(frame, self.pages.schema.select(names)).to_dicts()
+        raw = frame["raw"][0] or b"" if "raw" in names else b""
+        shown = {name: value for name, value in row.items() if value is not None and value != ""}
+        width = max(map(len, shown), default=0) + 2
+        for name, value in shown.items():
+            meaning = self.pages.schema[name].meaning
+            yield f"{name:<{width}}{value}" + (f"  ({meaning})" if meaning else "")
+        for at in range(0, min(len(raw), _MOST_BYTES), 4):
+            part = raw[at : at + 4]
+            yield f"byte {at:<3} {part.hex(' '):12}  " + " ".join(f"{byte >> 4:04b} {byte & 15:04b}" for byte in part)
+        if len(raw) > _MOST_BYTES:
+            yield f"and {len(raw) - _MOST_BYTES} more bytes"
+
+    def _tlp(self, place: Place) -> Iterator[str]:
+        names = ("index", "offset", "cpu", "time", "kind", "direction", "so", "prefix", "layout", *DW_COLUMNS)
+        (row,) = self.pages.frame([place], names).to_dicts()
+        is_4dw, pattern = row["layout"].startswith("4dw"), int(row["layout"].endswith("v1"))
+        cpu = "" if row["cpu"] is None else f"  CPU {row['cpu']}"
+        time = "" if row["time"] is None else f"  time {row['time']}"
+        yield f"TLP {row['index']}  {row['kind']}  {row['direction'] or ''}{time}  {row['layout']} record at {row['offset']:#x}{cpu}"
+        words = [row[name] for name in DW_COLUMNS]
+        for number, word in enumerate(words):
+            yield f"DW{number}  {word:08x}  " + " ".join(f"{word >> shift & 15:04b}" for shift in range(28, -4, -4))
+        if row["kind"] == "Unknown":
+            yield "not a known TLP: no check word, or an unknown Fmt/Type code"
+            return
+        standard: Any = standard_dw0(_array(words[0]))[0].item() if is_4dw else words[0]
+        header = decode_header([standard, *words[1:]], pattern=pattern, prefix=row["prefix"])
+        kind = codes.TYPES[standard >> 24]
+        places = places_of(kind, pattern=pattern, th=bool(header.fields["th"]), is_4dw=is_4dw)
+        texts = {name: text for name, text in header.texts() if not (is_4dw and name in LOST_IN_4DW)}
+        if is_4dw:
+            texts |= {"so": str(row["so"]), "time": str(row["time"])}
+        texts = dict(sorted(texts.items(), key=lambda one: _order(places.get(one[0], ()))))
+        for name, text in texts.items():
+            meaning = header.meaning.get(name, "")
+            yield f"{name:<17} {_bits(places.get(name, ())):<22} {text}" + (f"  ({meaning})" if meaning else "")
+        for diagnostic in header.diagnostics:
+            yield f"{diagnostic.severity.value}: {diagnostic.message}"
+
+
+def _scaled(ticks: int | None, tick_ns: float | None) -> str:
+    return "" if ticks is None else f"{ticks:,}" if tick_ns is None else f"{ticks * tick_ns:,.0f}"
+
+
+def _array(word: int) -> Any:
+    import numpy as np
+
+    return np.array([word], dtype=np.uint32)
+
+
+def _bits(places: Sequence[Bits]) -> str:
+    return " ".join(f"DW{dw} {high}" if high == low else f"DW{dw} {high}:{low}" for dw, high, low in places)
+
+
+def _order(places: Sequence[Bits]) -> tuple[int, int]:
+    """Return where a field comes among others: by its lowest bits; what has no bits of its own comes last."""
+    return (places[-1][0], -places[-1][1]) if places else (9, 0)
