@@ -5,6 +5,8 @@ from __future__ import annotations
 import lzma
 import re
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -288,3 +290,47 @@ def test_records_are_found_as_the_reference_finds_them(parts: list[tuple[int, in
         buffer: Any = np.frombuffer(data, dtype=np.uint8)
         used = module.find_records(memoryview(buffer), 0, 71, memoryview(found))
         assert [tuple(row) for row in found[:used].tolist()] == _records_of(data, 71, most)
+
+
+PACKETS = """
+import socket
+receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.bind(("127.0.0.1", 0))
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(50):
+    sender.sendto(b"x" * 100, receiver.getsockname())
+    receiver.recv(200)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chains", [(), ("-g",)])
+def test_samples_of_the_perf_of_this_machine(tmp_path: Path, chains: tuple[str, ...]) -> None:
+    """Also with call chains, which lie in front of the fields."""
+    path = tmp_path / "net.data"
+    events = ("-e", "net:netif_receive_skb", "-e", "net:net_dev_xmit")
+    try:
+        done = subprocess.run(
+            ["perf", "record", "-q", *chains, "-a", *events, "-o", str(path), "--", sys.executable, "-c", PACKETS],
+            capture_output=True, check=False,
+        )  # fmt: skip
+    except OSError:
+        pytest.skip("there is no perf")
+    if done.returncode:
+        pytest.skip("perf cannot record tracepoints here")
+    script = ["perf", "script", "-i", str(path), "-F", "tid,cpu,time,event,trace", "--ns"]
+    text = subprocess.run(script, capture_output=True, check=True, text=True).stdout
+    lines = [
+        line
+        for line in (re.match(r"\s*(\d+) \[(\d+)\]\s+([\d.]+):\s+(\S+): +dev=(\S+) .*len=(\d+)", one) for one in text.splitlines())
+        if line
+    ]
+    found = read_samples(str(path))
+    assert found.unread == found.lost == 0
+    for name, rows in found.events.items():
+        told = [
+            (int(one[1]), int(one[2]), int(one[3].replace(".", "")), one[5].encode(), int(one[6])) for one in lines if one[4] == f"{name}"
+        ]
+        columns = ("by_tid", "on_cpu", "at", "name", "len")
+        assert sorted(zip(*(rows[column].tolist() for column in columns), strict=True)) == sorted(told)
+        assert len(rows) >= 50

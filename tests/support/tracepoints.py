@@ -59,6 +59,14 @@ TAKEN = Event(
     (("int ctrl_id", 8, 4, 1), ("char disk[32]", 12, 32, 0), ("int qid", 44, 4, 1), ("u16 sq_head", 48, 2, 0), ("u16 sq_tail", 50, 2, 0)),
 )
 ENTRY = Event("irq:irq_handler_entry", 101, (("int irq", 8, 4, 1), ("__data_loc char[] name", 12, 4, 0)))
+RECEIVED = Event(
+    "net:netif_receive_skb", 1300, (("void * skbaddr", 8, 8, 0), ("unsigned int len", 16, 4, 0), ("__data_loc char[] name", 20, 4, 0))
+)
+POLLED = Event(
+    "napi:napi_poll",
+    1301,
+    (("struct napi_struct * napi", 8, 8, 0), ("__data_loc char[] dev_name", 16, 4, 0), ("int work", 20, 4, 1), ("int budget", 24, 4, 1)),
+)
 EVENTS = (SETUP, COMPLETE, TAKEN, ENTRY)
 
 
@@ -93,6 +101,18 @@ def entry(irq: int, name: bytes, *, where: int | None = None) -> bytes:
     """Return the raw data of an interrupt; `where`: what stands where its name is said to be."""
     text = name + b"\0"
     raw = struct.pack("<HxxiiI", ENTRY.id, 0, irq, 16 | len(text) << 16 if where is None else where) + text
+    return raw.ljust((len(raw) + 7) // 8 * 8 + 4, b"\0")
+
+
+def received(name: bytes, size: int) -> bytes:
+    """Return the raw data of a packet that the driver hands over."""
+    raw = struct.pack("<HxxiQII", RECEIVED.id, 0, 0, size, 24 | len(name) + 1 << 16) + name + b"\0"
+    return raw.ljust((len(raw) + 7) // 8 * 8 + 4, b"\0")
+
+
+def polled(name: bytes, work: int) -> bytes:
+    """Return the raw data of a poll."""
+    raw = struct.pack("<HxxiQIii", POLLED.id, 0, 0, 28 | len(name) + 1 << 16, work, 64) + name + b"\0"
     return raw.ljust((len(raw) + 7) // 8 * 8 + 4, b"\0")
 
 

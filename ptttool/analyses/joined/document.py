@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.shown import Column, Facts, Note, Part, Table, Unit, text_column
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.wording import clean
@@ -106,6 +107,30 @@ class SlowCommand(Struct, frozen=True):
         return f"opcode {self.opcode}" if name is None else name
 
 
+class Interface(Struct, frozen=True):
+    """What the kernel counted of a network interface; None where the event was not recorded.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    received, received_bytes : int or None
+        Packets that the driver handed over (`netif_receive_skb`), after several were merged into one (GRO).
+    sent, sent_bytes : int or None
+        Packets that were handed to the driver (`net_dev_xmit`), before one is cut into several (TSO).
+    polls, polled : int or None
+        Calls of the driver's poll function, and the packets that these report (`napi_poll`).
+    """
+
+    name: str
+    received: int | None
+    received_bytes: int | None
+    sent: int | None
+    sent_bytes: int | None
+    polls: int | None
+    polled: int | None
+
+
 class QueueJoin(Struct, frozen=True):
     """How a queue was joined.
 
@@ -203,6 +228,8 @@ class KernelSide(Struct, frozen=True):
         The commands that took longest in the kernel.
     queues : list of QueueJoin
         How each queue was joined.
+    network : list of Interface
+        What the kernel counted of packets. They are not joined with those of the trace: order does not tell which is which.
     clock : ClockBand or None
         The clock that follows; None where too little bounds it.
     at_least : bool
@@ -226,6 +253,7 @@ class KernelSide(Struct, frozen=True):
     more: dict[str, int]
     slowest: list[SlowCommand]
     queues: list[QueueJoin]
+    network: list[Interface]
     clock: ClockBand | None
     at_least: bool
     notes: list[Diagnostic]
@@ -235,7 +263,7 @@ class KernelSide(Struct, frozen=True):
     def unread(cls, file: str, code: str, message: str) -> KernelSide:
         """Return what is to be said of a file that cannot be read."""
         note = Diagnostic(Severity.WARNING, code, message, where=file)
-        return cls(file, False, 0, 0, 0, 0, None, None, None, {}, {}, [], [], None, at_least=False, notes=[note])
+        return cls(file, False, 0, 0, 0, 0, None, None, None, {}, {}, [], [], [], None, at_least=False, notes=[note])
 
     def shown(self) -> Iterator[Part]:
         """Yield what is to be seen."""
@@ -248,6 +276,8 @@ class KernelSide(Struct, frozen=True):
                 )
             yield self._sums(self.all)
             yield self._slow()
+        if self.network:
+            yield self._packets()
         if self.clock is not None and self.clock.is_possible:
             yield Facts(tuple(_clock_facts(self.clock)), "Clock of the kernel")
         for note in self.notes:
@@ -277,6 +307,23 @@ class KernelSide(Struct, frozen=True):
             more=self.more.get(self.shown_by, 0),
             note=note,
         )  # fmt: skip
+
+    def _packets(self) -> Table:
+        columns = (
+            text_column("Interface"),
+            Column("Received"),
+            Column("Bytes received", Unit.BYTES),
+            Column("Sent"),
+            Column("Bytes sent", Unit.BYTES),
+            Column("Polls", weight=1),
+            Column("Packets of polls", weight=1),
+        )
+        rows = [
+            (clean(one.name), one.received, one.received_bytes, one.sent, one.sent_bytes, one.polls, one.polled)
+            for one in self.network[:MAX_LISTED]
+        ]
+        note = "Merged packets (GRO) and those that are cut later (TSO) count once. Order does not join them with those of the trace."
+        return Table("Packets of the kernel", columns, rows, more=max(len(self.network) - MAX_LISTED, 0), note=note)
 
     def _slow(self) -> Table:
         columns = (

@@ -12,6 +12,8 @@ from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.joined.clock import Bounds, Clock, clock_of
 from ptttool.analyses.joined.commands import COMPLETE, ISSUE, SETUP, TAKEN, WANTED, KernelCommands, interrupts_of, kernel_commands
 from ptttool.analyses.joined.document import ClockBand, CommandSum, GroupBy, KernelSide, QueueJoin, SlowCommand, Spread
+from ptttool.analyses.joined.network import WANTED as PACKETS
+from ptttool.analyses.joined.network import interfaces_of
 from ptttool.analyses.joined.order import TOLERATED, QueueEntries, Shift, shifts_of
 from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic, Severity
@@ -93,7 +95,7 @@ def join(path: str, link: Link) -> Joined:
     InputError
         The file is no recording of tracepoints.
     """
-    samples = read_samples(path, WANTED)
+    samples = read_samples(path, {**WANTED, **PACKETS})
     kernel = kernel_commands(samples)
     for name in (SETUP, COMPLETE, TAKEN, ISSUE):
         samples.events.pop(name, None)  # which is much memory
@@ -138,6 +140,7 @@ def join(path: str, link: Link) -> Joined:
         more=more,
         slowest=_slowest(together),
         queues=[_queue(queue, joins.get(id(queue), 0)) for queue in queues],
+        network=interfaces_of(samples),
         clock=band,
         at_least=link.may_miss,
         notes=notes,
@@ -160,6 +163,8 @@ def _refusals(samples: Samples, kernel: KernelCommands, link: Link) -> Iterator[
         return Diagnostic(Severity.WARNING, code, f"{message}: no command is joined", where=samples.path, details=details)
 
     if not {SETUP, COMPLETE} & samples.formats.keys():
+        if not link.queues and PACKETS.keys() & samples.formats.keys():
+            return
         yield refusal("no-nvme-tracepoints", f"holds neither {SETUP} nor {COMPLETE}")
     elif kernel.lost:
         yield refusal(

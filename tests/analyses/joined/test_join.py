@@ -16,7 +16,21 @@ from ptttool.analyses.joined.order import QueueEntries
 from ptttool.analyses.shown import Table
 from tests.reference import joining
 from tests.support.joined import BEGIN_NS, TICK_NS, Run, run_of
-from tests.support.tracepoints import COMPLETE, EVENTS, SETUP, Sample, comm, complete, kernel_file, lost, setup
+from tests.support.tracepoints import (
+    COMPLETE,
+    EVENTS,
+    POLLED,
+    RECEIVED,
+    SETUP,
+    Sample,
+    comm,
+    complete,
+    kernel_file,
+    lost,
+    polled,
+    received,
+    setup,
+)
 
 FIXTURE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = b"".join(comm(100 + queue, b"fio%d" % queue) for queue in range(1, 9))
@@ -250,6 +264,20 @@ def test_no_share_is_above_the_whole(tmp_path: Path) -> None:
 def test_no_queue_joins_nothing(tmp_path: Path) -> None:
     side = join(write(tmp_path, run_of(14).samples()), Link([])).side
     assert not side.joined and codes(side) == ["no-queues"]
+
+
+def test_packets_are_counted_by_interface(tmp_path: Path) -> None:
+    samples = [Sample(RECEIVED, number, received(b"ens%d\x1b" % (number % 2), 100 + number)) for number in range(9)]
+    samples += [Sample(POLLED, 20, polled(b"ens0\x1b", 3)), Sample(POLLED, 21, polled(b"ens0\x1b", 0))]
+    path = tmp_path / "run.kernel.data"
+    path.write_bytes(kernel_file(samples, events=(RECEIVED, POLLED)))
+    side = join(str(path), Link([])).side
+    assert [(one.name, one.received, one.received_bytes, one.sent, one.polls, one.polled) for one in side.network] == [
+        ("ens0\x1b", 5, 520, None, 2, 3), ("ens1\x1b", 4, 416, None, 0, 0),
+    ]  # fmt: skip
+    assert not side.joined and codes(side) == []
+    (table,) = (part for part in side.shown() if isinstance(part, Table))
+    assert all(str(cell).isprintable() for row in table.rows for cell in row)
 
 
 def test_a_queue_that_the_kernel_does_not_know_is_said(tmp_path: Path) -> None:
