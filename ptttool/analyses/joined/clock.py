@@ -137,10 +137,10 @@ def _slopes(above: Array, below: Array) -> tuple[float, float]:
     """Return the lowest and the highest slope of a line above the one hull and below the other."""
     run = below[None, :, 0] - above[:, None, 0]
     rise = below[None, :, 1] - above[:, None, 1]
-    if ((run == 0) & (rise < 0)).any():
-        return np.inf, 0.0
     ratio = rise / np.where(run == 0, 1, run)
     high = ratio[run > 0].min(initial=np.inf)
+    if ((run == 0) & (rise < 0)).any():
+        return np.inf, float(high)
     low = ratio[run < 0].max(initial=-np.inf)
     return (max(float(low), 0.0) if np.isfinite(high) else float(low)), float(high)
 

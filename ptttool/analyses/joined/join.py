@@ -24,6 +24,8 @@ Array = npt.NDArray[Any]
 _READ, _WRITE = 2, 1
 # Commands that are listed.
 _SLOWEST: Final = 5
+# What a tick that is said may differ from the true one.
+_NEAR: Final = 1.001
 # Bits of a Time field that does not wrap around unnoticed.
 _WIDE: Final = 32
 
@@ -113,6 +115,13 @@ def join(path: str, link: Link) -> Joined:
         notes.append(Diagnostic(Severity.WARNING, "order-differs", message, where=path, details={"conflicts": conflicts, "checks": checks}))
         found, joins = [], {}
     clock, bounds = _clock(found, link, samples)
+    if clock is not None and clock.longest_ns <= 0:
+        # Also with any number of ticks missing, something came before its cause.
+        message = (
+            "whatever a tick is, something on the link came before its cause in the kernel: the commands are others, and none is joined"
+        )
+        notes.append(Diagnostic(Severity.ERROR, "causes-differ", message, where=path, details={"bounds": bounds}))
+        found, joins, clock = [], {}, None
     together = _together(found)
     del found
     band = None if clock is None else _band(clock, bounds, together, link)
@@ -206,7 +215,7 @@ def _fitted(link: Link, kernel: KernelCommands) -> tuple[list[_Queue], list[Diag
         drives.setdefault(entries.requester, []).append(entries)
     found: list[_Queue] = []
     for requester, queues in sorted(drives.items()):
-        by_controller = {each: [_tried(entries, each, kernel, link.end) for entries in queues] for each in controllers}
+        by_controller = {each: _tried(queues, each, kernel, link) for each in controllers}
         fitting = [
             each for each, tried in by_controller.items() if all(queue.shift is not None and queue.shift.is_possible for queue in tried)
         ]
@@ -244,10 +253,34 @@ def _why_not(name: str, tried: Sequence[_Queue]) -> Iterator[Diagnostic]:
         yield Diagnostic(Severity.WARNING, code, message, where=where, details={"queue": number})
 
 
-def _tried(entries: QueueEntries, controller: int, kernel: KernelCommands, end: int | None) -> _Queue:
-    commands = kernel.of(controller, entries.queue)
-    shifts = shifts_of(entries, commands, end) if len(commands) else []
-    return _Queue(entries, controller, commands, shifts[0] if len(shifts) == 1 else None)
+def _tried(queues: Sequence[QueueEntries], controller: int, kernel: KernelCommands, link: Link) -> list[_Queue]:
+    """Return the queues of a drive with their commands; where order leaves several possibilities, the one that a clock allows."""
+    own = [kernel.of(controller, entries.queue) for entries in queues]
+    shifts = [shifts_of(entries, commands, link.end) if len(commands) else [] for entries, commands in zip(queues, own, strict=True)]
+    found = [
+        _Queue(entries, controller, commands, each[0] if len(each) == 1 else None)
+        for entries, commands, each in zip(queues, own, shifts, strict=True)
+    ]
+    certain = [_of_commands(_rows(queue)) for queue in found if queue.shift is not None and queue.shift.is_possible]
+    for number, queue in enumerate(found):
+        if len(shifts[number]) < 2 or link.time_bits is None:
+            continue
+        left = [each for each in shifts[number] if _fits(queue._replace(shift=each), certain, link)]
+        if len(left) == 1:
+            found[number] = queue._replace(shift=left[0])
+            certain.append(_of_commands(_rows(found[number])))
+    return found
+
+
+def _fits(queue: _Queue, certain: Sequence[Bounds], link: Link) -> bool:
+    """Return whether a clock fits a queue beside others; where ticks may be missing, whether a tick may be as long as it is known to be."""
+    clock = clock_of(_bounds([*certain, _of_commands(_rows(queue))]))
+    if clock is None:
+        return True
+    if link.may_miss:
+        return clock.longest_ns > 0 and clock.longest_ns >= (link.tick_ns or 0)
+    low, high = clock.tick_ns if clock.is_possible else (np.inf, 0)
+    return low <= (link.tick_ns or low) * _NEAR and (link.tick_ns or high) <= high * _NEAR and high > 0
 
 
 COLUMNS: Final = np.dtype(
@@ -345,7 +378,7 @@ def _of_others(found: Sequence[tuple[_Queue, Array]], link: Link, samples: Sampl
 def _band(clock: Clock, bounds: int, rows: Array, link: Link) -> ClockBand:
     may_miss = link.may_miss
     if not clock.is_possible:
-        longest = clock.longest_ns if may_miss and 0 < clock.longest_ns < np.inf else None
+        longest = clock.longest_ns if may_miss and np.isfinite(clock.longest_ns) else None
         return ClockBand(False, bounds, None, longest, None, None, clock.missed_ns, may_miss)
     ticks = np.concatenate((rows["fetched_at"], rows["ended_at"]))
     ticks = ticks[ticks >= 0]
@@ -356,14 +389,14 @@ def _band(clock: Clock, bounds: int, rows: Array, link: Link) -> ClockBand:
 def _clock_notes(band: ClockBand | None, path: str) -> Iterator[Diagnostic]:
     if band is None or band.is_possible:
         return
-    details = {"missed_ns": band.missed_ns, "bounds": band.bounds}
+    details: dict[str, object] = {"missed_ns": band.missed_ns, "bounds": band.bounds}
     missed = f"{band.missed_ns / 1000:,.1f} µs at least, of {band.bounds:,} bounds"
-    if band.may_miss_ticks and band.tick_ns_high is not None:
+    if band.may_miss_ticks:
         details["tick_ns_high"] = band.tick_ns_high
+        longest = "" if band.tick_ns_high is None else f"A tick is {band.tick_ns_high:,.6g} ns at most. "
         message = (
             f"no clock fits both sides (they differ by {missed}): ticks of gaps are missing, as a Time field of 11 bits does not show "
-            f"them, nor does a hole. A tick is {band.tick_ns_high:,.6g} ns at most. Order joins the commands without a clock; TLPs are not "
-            "placed in the kernel's time"
+            f"them, nor does a hole. {longest}Order joins the commands without a clock; TLPs are not placed in the kernel's time"
         )
         yield Diagnostic(Severity.INFO, "ticks-missing", message, where=path, details=details)
         return

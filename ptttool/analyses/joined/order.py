@@ -18,8 +18,11 @@ Array = npt.NDArray[Any]
 _NONE: Final[Array] = np.empty(0, dtype=np.int64)
 TOLERATED: Final = 1000
 """One conflict in so many checks is tolerated: submissions of several CPUs to one queue may change places."""
-# Shifts that are tried.
-_MOST_SHIFTS: Final = 256
+# Pairs of shifts that are looked at, pairs and commands that are checked.
+_MOST_PAIRS: Final = 1 << 18
+_MOST_WORK: Final = 1 << 28
+# Nanoseconds by which the end of a trace may be noted late: the driver copies the rest of it first.
+_LATE_NS: Final = 5_000_000
 
 
 class QueueEntries(NamedTuple):
@@ -92,23 +95,35 @@ def shifts_of(entries: QueueEntries, commands: Array, end: int | None = None) ->
     if end is None or room_begun < 0 or room_ended < 0:
         begins, ends = _between(room_begun), _between(room_ended)
     else:
-        # What had ended when the trace did is in it; of what was under way then, some may be.
-        under_way = int(np.count_nonzero((begun["setup"] <= end) & ((begun["complete"] > end) | (begun["complete"] < 0))))
-        last_begun = int(np.count_nonzero(begun["setup"] <= end)) - len(entries.fetched)
-        first_ended = int(np.count_nonzero(ended["complete"] <= end)) - len(entries.ended)
-        begins = _within(last_begun - under_way, last_begun, room_begun)
-        ends = _within(first_ended, first_ended + under_way, room_ended)
+        # What had ended when the trace did is in it; of what was under way then, some may be. The trace ends before its end is noted.
+        early = end - _LATE_NS
+        under_way = int(np.count_nonzero((begun["setup"] <= early) & ((begun["complete"] > early) | (begun["complete"] < 0))))
+        before, after = (int(np.count_nonzero(begun["setup"] <= time)) - len(entries.fetched) for time in (early, end))
+        begins = _within(before - under_way, after, room_begun)
+        before, after = (int(np.count_nonzero(ended["complete"] <= time)) - len(entries.ended) for time in (early, end))
+        ends = _within(before, after + int(np.count_nonzero((begun["setup"] <= end) & (begun["complete"] > end))), room_ended)
     if not len(entries.fetched):
         begins = range(1)
     if not len(entries.ended):
         ends = range(1)
-    if len(begins) * len(ends) > _MOST_SHIFTS:
+    pairs = [(s, e) for s in begins for e in ends] if len(begins) * len(ends) <= _MOST_PAIRS else []
+    if len(entries.fetched) and len(entries.ended) and room_begun >= 0 and room_ended >= 0:
+        # So many are open in the drive where the trace begins and ends.
+        most, more = _most_open(begun, ended), len(entries.fetched) - len(entries.ended)
+        pairs = [(s, e) for s, e in pairs if 0 <= s - e <= most and 0 <= s - e + more <= most]
+    if len(pairs) * len(commands) > _MOST_WORK:
         return []
-    both = bool(len(entries.fetched)) and bool(len(entries.ended))
-    # More cannot have ended before the first completion entry than were submitted before the first fetch.
-    found = [_checked(entries, begun, ended, s, e) for s in begins for e in ends if e <= s or not both or room_begun < 0 or room_ended < 0]
+    found = [_checked(entries, begun, ended, s, e) for s, e in pairs]
     possible = [shift for shift in found if shift.is_possible]
     return possible or sorted(found, key=lambda shift: shift.conflicts)[:1]
+
+
+def _most_open(begun: Array, ended: Array) -> int:
+    """Return how many commands of a queue were under way at once, at most."""
+    times = np.concatenate((begun["setup"], ended["complete"]))
+    steps = np.concatenate((np.ones(len(begun), dtype=np.int64), -np.ones(len(ended), dtype=np.int64)))
+    levels = np.cumsum(steps[np.lexsort((-steps, times))])
+    return int(levels.max(initial=0) - min(int(levels.min(initial=0)), 0))
 
 
 def _between(room: int) -> range:

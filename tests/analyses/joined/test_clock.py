@@ -103,6 +103,12 @@ def test_ticks_that_are_missing_leave_an_upper_limit() -> None:
     assert 4 <= found.longest_ns < 5
 
 
+def test_two_moments_of_one_tick_say_nothing_of_a_longest_tick() -> None:
+    """A gap that is a multiple of what few bits count leaves two TLPs with one tick."""
+    found = clock_of(bounds([(0, 0), (5, 5000), (9, 5040)], [(0, 10), (5, 30), (9, 5060)]))
+    assert found is not None and not found.is_possible and found.longest_ns > 0
+
+
 def test_one_moment_is_no_clock() -> None:
     assert clock_of(bounds([(5, 10)], [(5, 20)])) is None
     assert clock_of(bounds([(5, 10)], [])) is None
