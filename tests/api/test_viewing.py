@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ptttool
+from ptttool.analyses.io.commands.entries import CommandEntries
 from ptttool.api.viewing import pages as pages_module
 from ptttool.api.viewing.notes import SUFFIX, Note, load_notes, save_notes
 from ptttool.api.viewing.pages import PacketPages, Place
@@ -28,6 +29,7 @@ from ptttool.api.viewing.view import View
 from ptttool.cli.main import main
 from ptttool.errors import InputError, OutputError, UsageError
 from ptttool.files.progress import Progress, StoppedError, unwatched
+from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.tlp.transactions import Ending
 from tests import ROOT
@@ -233,6 +235,47 @@ def test_real_recordings(name: str, tmp_path: Path) -> None:
         slowest = recording.analyze("latency", time_model="counter").ticks
         if slowest is not None and slowest.max_index is not None:
             assert slowest.max_index in {one.index for one in named}
+
+
+@pytest.mark.parametrize("name", ["rr-qd8-4dw", "mix-4dw"])
+def test_commands_are_those_of_the_kernel(name: str, tmp_path: Path) -> None:
+    """Their number by queue is what the kernel counted; their times are those of a search from the fetch on, entry by entry."""
+    truth = json.loads((captures.FOLDER / "kernel" / "truth.json").read_text(encoding="utf-8"))[name]["commands by queue"]
+    path = captures.path_of(f"kernel/{name}", tmp_path)
+    with viewed(path) as view, ptttool.open(path) as recording:
+        view.find_commands(unwatched)
+        assert view.commands is not None
+        view.choose_level(3)
+        view.home()
+        places = all_places(view, view.left_out)
+        assert [view.pages.index_of(place) for place in places] == view.commands.fetches.tolist()
+        counts: Counter[str] = Counter()
+        entries = {each.queue: each for each in run(recording, Ask(time=TimeOptions("counter")), [CommandEntries]).results["entries"]}
+        for index in view.commands.fetches.tolist():
+            one = view.commands.of(index)
+            assert one is not None
+            assert one.number == counts[str(one.queue)]
+            counts[str(one.queue)] += one.count
+            ended = entries[one.queue].ended.tolist()
+            begin = next(ticks for ticks, number in entries[one.queue].fetched.tolist() if number == index)
+            assert one.at_least == next((ticks - begin for ticks, number in ended if number > index), None)
+            assert (one.entry, one.to_entry) == (ended[one.number][1], ended[one.number][0] - begin)
+        assert counts == truth
+        assert view.commands.of(1 << 40) is None
+        for width in (60, 120):
+            head, lines = view.window(10, width)
+            assert head
+            assert [line.place for line in lines] == places[:10]
+
+
+def test_a_recording_without_commands(tmp_path: Path) -> None:
+    """A network controller has rings, too: they are not those of a drive."""
+    with viewed(captures.path_of("workloads/w-download-8dw", tmp_path)) as view:
+        view.find_commands(unwatched)
+        with pytest.raises(UsageError) as caught:
+            view.choose_level(3)
+        assert caught.value.code == "no-commands"
+        assert view.level == 1
 
 
 def test_the_window_holds_the_cursor(tmp_path: Path) -> None:

@@ -70,7 +70,12 @@ def test_keys(tmp_path: Path) -> None:
             await pilot.press("home", "2", "down")
             assert view.index == 2
             assert "complete" in "\n".join(rows_of(app)) or view.level == 2
-            await pilot.press("1", "f")
+            await pilot.press("3")
+            await until(pilot, lambda: view.level == 3)
+            assert "queue" in rows_of(app)[0]
+            await pilot.press("home", "1", "g", "2", "enter")
+            await until(pilot, lambda: app.job is None and view.index == 2)
+            await pilot.press("f")
             await until(pilot, lambda: app.job is None)
             assert {view.pages.index_of(place) for place in view.marked} == {2, 3}
             await pilot.press("f")

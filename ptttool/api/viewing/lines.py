@@ -22,6 +22,7 @@ from ptttool.wording import clean
 if TYPE_CHECKING:
     import polars as pl
 
+    from ptttool.api.viewing.commands import Command
     from ptttool.api.viewing.pages import Pages, Place
     from ptttool.api.viewing.transactions import Transaction
     from ptttool.exporters.tables.columns import TableLayout
@@ -102,6 +103,21 @@ class Lines:
             )
             text += f"{last:>11}  {requester:20}  {tag:>5}  {target:18}  {state}"
             lines.append(Line(place, clean(text.rstrip()), is_error))
+        return head, lines
+
+    def commands(self, found: Sequence[tuple[Place, Command]], tick_ns: float | None) -> tuple[str, list[Line]]:
+        """Return the head and the lines of TLPs that fetched commands."""
+        frame = self.pages.frame([place for place, _ in found], ("index", "requester"))
+        unit = "ticks" if tick_ns is None else "ns"
+        head = (
+            f"{'index':>8}  {'drive':7}  {'queue':>5}  {'command':>9}  {'count':>5}  {'at least ' + unit:>14}  {'entry ' + unit:>11}  entry"
+        )
+        lines = []
+        for (place, one), index, drive in zip(found, frame["index"], frame["requester"], strict=True):
+            queue = "?" if one.queue < 0 else one.queue
+            text = f"{index:>8}  {'' if drive is None else format_id(drive):7}  {queue:>5}  {one.number:>9}  {one.count:>5}  "
+            text += f"{_scaled(one.at_least, tick_ns):>14}  {_scaled(one.to_entry, tick_ns):>11}  {'' if one.entry is None else one.entry}"
+            lines.append(Line(place, clean(text.rstrip())))
         return head, lines
 
     def details(self, place: Place) -> list[str]:

@@ -48,6 +48,9 @@ class Place(NamedTuple):
     row: int
 
 
+CHOSEN = "chosen"
+"""The level of rows that were chosen by their numbers."""
+
 Step = Callable[[int], None]
 """Is told how many parts are done; raises ``StoppedError`` to end the work."""
 
@@ -68,6 +71,8 @@ class Pages(ABC):
         Whether the recording has more rows than are kept here.
     part_rows : int
         Rows of a part, about.
+    chosen : ndarray of int64
+        Numbers of the rows that the level :data:`CHOSEN` shows, ascending; it is set before that is asked for.
     """
 
     part_rows = PART_RECORDS
@@ -80,6 +85,7 @@ class Pages(ABC):
         self._counts: list[int] = []
         self._known = 0  # parts at the start whose rows were counted
         self._begins: list[int] = [0]
+        self.chosen: Array = np.zeros(0, dtype=np.int64)
         self._lock = Lock()
         self._rows: Any = lru_cache(maxsize=_REMEMBERED)(self._find_rows)
 
@@ -163,7 +169,7 @@ class Pages(ABC):
         part : int
             The part.
         level : str or None
-            A class that is left out.
+            A class that is left out; :data:`CHOSEN`: those of :attr:`chosen`.
         """
         rows: Array = self._rows(part, level)
         return rows
@@ -173,6 +179,10 @@ class Pages(ABC):
         self.count(part, decoded.size)
         if level is None:
             return np.arange(decoded.size)
+        if level == CHOSEN:
+            begin = self.begin_of(part)
+            first, last = np.searchsorted(self.chosen, (begin, begin + decoded.size))
+            return self.chosen[first:last] - begin
         column = self.schema["class"]
         classes = decoded.batch(["class"]).values("class").filled(decoded.size, len(column.values))
         return np.flatnonzero(classes != column.values.index(level))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from msgspec import Struct
 
 from ptttool.api.viewing.lines import Line, Lines
 from ptttool.api.viewing.notes import Note, load_notes, save_notes
-from ptttool.api.viewing.pages import Pages, Place, Step, pages_of
+from ptttool.api.viewing.pages import CHOSEN, Pages, Place, Step, pages_of
 from ptttool.api.viewing.survey import Survey
 from ptttool.api.viewing.transactions import Between, Requests, Transaction, between, transaction_of, transactions_in
 from ptttool.errors import UsageError
@@ -26,13 +26,16 @@ from ptttool.wording import clean, counted
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ptttool.api.viewing.commands import Commands
     from ptttool.api.viewing.extremes import Extreme
     from ptttool.files.progress import Watch
     from ptttool.machine.model import Machine
     from ptttool.pipeline.query import Query
     from ptttool.table.values import Array
 
-LEVELS: Final = {1: "TLPs", 2: "transactions"}
+T = TypeVar("T")
+
+LEVELS: Final = {1: "TLPs", 2: "transactions", 3: "commands"}
 _NS: Final = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 _TIME = re.compile(r"@\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*(ns|us|ms|s)?")
 
@@ -74,7 +77,9 @@ class View(Closing):
     cursor : Place or None
         The row that is looked at; None without rows.
     level : int
-        1: TLPs or elements; 2: transactions.
+        1: TLPs or elements; 2: transactions; 3: commands of NVMe drives.
+    commands : Commands or None
+        Those commands; None as long as nobody has asked for them.
     markers : dict of str to Place
         The markers ``m`` and ``M``, as far as they are set.
     marked : set of Place
@@ -95,6 +100,7 @@ class View(Closing):
         self.survey = Survey(self.pages, self._time) if recording.is_ptt else None
         self.cursor: Place | None = self.pages.first() if self.pages.parts else None
         self.level = 1
+        self.commands: Commands | None = None
         self.markers: dict[str, Place] = {}
         self.marked: set[Place] = set()
         self.notes: list[Note] = []
@@ -113,8 +119,8 @@ class View(Closing):
 
     @property
     def left_out(self) -> str | None:
-        """The class of TLPs that the level folds into others."""
-        return "CPL" if self.level == 2 else None
+        """The class of TLPs that the level folds into others, or :data:`CHOSEN`."""
+        return {2: "CPL", 3: CHOSEN}.get(self.level)
 
     def grow(self, most: int) -> None:
         """Get to know so many more parts."""
@@ -144,15 +150,17 @@ class View(Closing):
         self.go(self.pages.last(self.left_out))
 
     def choose_level(self, level: int) -> None:
-        """Show TLPs or transactions.
+        """Show TLPs, transactions or commands, which were looked for.
 
         Raises
         ------
         UsageError
-            The recording is not of TLPs (code ``no-tlps``).
+            The recording is not of TLPs (code ``no-tlps``), or holds no commands (``no-commands``).
         """
         if level != 1 and self.survey is None:
             raise UsageError(f"{self.recording.title} has no transactions", code="no-tlps")
+        if level == 3 and (self.commands is None or not len(self.commands.fetches)):
+            raise UsageError("no command of an NVMe drive was seen to be fetched", hint="'ptttool analyze io' says why", code="no-commands")
         self.level = level
         self.go(self.cursor)
         self._top = self.cursor
@@ -264,17 +272,33 @@ class View(Closing):
             The rows are not TLPs (code ``no-tlps``).
         """
         from ptttool.api.viewing.extremes import extremes, first_of_kinds
+
+        found, facts = self._analyzed(extremes, watch)
+        assert self.survey is not None
+        if self.survey.facts is None:
+            self.survey.facts = facts
+        return [*found, *first_of_kinds(self.pages, step)]
+
+    def find_commands(self, watch: Watch) -> None:
+        """Look for the commands of NVMe drives in the whole recording; raises as :meth:`extremes` does."""
+        from ptttool.api.viewing.commands import commands_of
+
+        if self.commands is None:
+            found = self._analyzed(commands_of, watch)
+            # Which TLP has a number is known where all in front of it were counted.
+            if len(found.fetches):
+                self.pages.find(int(found.fetches[-1]))
+            self.pages.chosen, self.commands = found.fetches, found
+
+    def _analyzed(self, look: Callable[[OpenRecording, Ask], T], watch: Watch) -> T:
+        """Return what a pass over the whole recording finds, by as many processes as it is worth."""
         from ptttool.pipeline.workers.pool import WORTH_AN_ADDER, workers_for
 
         if self.survey is None:
             raise UsageError(f"{self.recording.title}: analyses name places in recordings of TLPs", code="no-tlps")
-        path = self.recording.path
-        with OpenRecording(self.recording.request) as recording, workers_for((path,), None, WORTH_AN_ADDER) as workers:
+        with OpenRecording(self.recording.request) as recording, workers_for((self.recording.path,), None, WORTH_AN_ADDER) as workers:
             recording.topology = self.recording.topology
-            found, facts = extremes(recording, ask_of(recording, Ask(workers, time=self._time, watch=watch), machine=self.lines.machine))
-        if self.survey.facts is None:
-            self.survey.facts = facts
-        return [*found, *first_of_kinds(self.pages, step)]
+            return look(recording, ask_of(recording, Ask(workers, time=self._time, watch=watch), machine=self.lines.machine))
 
     # ---- notes
 
@@ -345,6 +369,9 @@ class View(Closing):
         if self.level == 1:
             return self.lines.rows(places, width)
         assert self.survey is not None
+        if self.level == 3 and self.commands is not None:
+            pairs = [(place, self.commands.of(self.pages.begin_of(place.part) + place.row)) for place in places]
+            return self.lines.commands([(place, one) for place, one in pairs if one is not None], self.survey.tick_ns)
         found = [self._requests(place.part).get(place.row) for place in places]
         return self.lines.transactions(places, found, self.survey.tick_ns)
 

@@ -47,8 +47,8 @@ def view(
     sums it up: the strip at the top shows bytes and open requests over the whole recording, and a click in it goes there.
 
     Keys: arrows, PgUp, PgDn, Home and End go; / searches by a condition (that of --where), n and N go on; g goes to a row or a time; x
-    lists what analyses name; 1 and 2 choose TLPs or transactions; f marks a transaction; m and M measure; d shows a row bit by bit; b
-    keeps a note; y shows the command line that shows the same; ? lists all keys; q quits.
+    lists what analyses name; 1, 2 and 3 choose TLPs, transactions or commands of NVMe drives; f marks a transaction; m and M measure; d
+    shows a row bit by bit; b keeps a note; y shows the command line that shows the same; ? lists all keys; q quits.
 
     Packets are decoded in order, once, and kept in a temporary file meanwhile.
     """

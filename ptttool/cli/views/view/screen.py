@@ -26,7 +26,7 @@ HELP = """Arrows, PgUp, PgDn, Home, End, wheel   go; Left and Right shift the li
 n, N          next, previous row for which it is true
 g             go to a row (1233) or a time since the first one (@40960 ticks, @1.5ms)
 x             what analyses name: slowest, busiest, longest gap, errors, first of each kind
-1, 2          TLPs; transactions (a request and its completions in one row)
+1, 2, 3       TLPs; transactions (a request and its completions in one row); commands of NVMe drives, where they were fetched
 f             mark all TLPs of this transaction; again: none
 m, M          markers; with both: time, TLPs, bytes, outstanding (least / mean / most) between them
 d, Enter      this row, field by field and bit by bit, or not; Tab goes into it to scroll, Escape leaves it
@@ -111,6 +111,7 @@ class ViewScreen(App[None]):
         Binding("x", "extremes", "Extremes"),
         Binding("1", "level(1)", "TLPs", show=False),
         Binding("2", "level(2)", "Transactions", show=False),
+        Binding("3", "level(3)", "Commands", show=False),
         Binding("f", "follow", "Follow"),
         Binding("m", "mark('m')", "Mark"),
         Binding("M,upper_m", "mark('M')", "Mark", show=False),
@@ -265,8 +266,11 @@ class ViewScreen(App[None]):
         self.draw()
 
     def action_level(self, level: int) -> None:
-        """Show TLPs, or transactions."""
-        self._safely(lambda: self.view.choose_level(level))
+        """Show TLPs, transactions, or commands: these are looked for first."""
+        if level == 3 and self.view.commands is None:
+            self._begin("commands", lambda job: self.view.find_commands(job.watch), lambda _: self.action_level(3))
+        else:
+            self._safely(lambda: self.view.choose_level(level))
 
     def action_ask(self, what: str) -> None:
         """Ask for a line of text."""
