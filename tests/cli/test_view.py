@@ -186,6 +186,51 @@ def test_a_damaged_or_shortened_file_is_said(tmp_path: Path) -> None:
         asyncio.run(use(app))
 
 
+def test_a_file_that_is_cut_is_said_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.data"
+    path.write_bytes(captures.content("workloads/w-download-8dw")[:500_000])
+
+    async def use(app: Any) -> None:
+        async with app.run_test(size=(100, 30)) as pilot:
+            await until(pilot, lambda: app.survey_job.is_stopped)
+            assert app.failure.exit_code == 6
+            assert app.message in app.status()
+            await pilot.press("end")
+            assert app.status()[0].endswith("damaged")
+            assert app.view.index > 10_000
+
+    with screen_of(path) as app:
+        asyncio.run(use(app))
+
+
+def test_other_content_under_way_ends_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.data"
+    path.write_bytes(captures.content("workloads/w-download-8dw"))
+
+    async def use(app: Any) -> None:
+        async with app.run_test(size=(100, 40)) as pilot:
+            await until(pilot, lambda: app.survey_job.is_stopped)
+            size = path.stat().st_size
+            with path.open("r+b") as file:
+                file.seek(size // 3)
+                file.write(bytes(size // 2))
+            app.view.pages._rows.cache_clear()
+            app.view._ticks.cache_clear()
+            for key in ("end", "pageup", "2", "home", "pagedown", "end", "1", "up", "f", "m", "home", "M", "x"):
+                await pilot.press(key)
+                await pilot.pause(0.05)
+            with path.open("ab") as file:  # it grows
+                file.write(b"more" * 1000)
+            await pilot.press("escape", "end", "d")
+            await until(pilot, lambda: app.job is None)
+            assert app.is_running
+            assert app.return_code in (None, 0)
+            await pilot.press("q")
+
+    with screen_of(path) as app:
+        asyncio.run(use(app))
+
+
 def test_the_index_is_kept_only_if_asked(tmp_path: Path) -> None:
     path = tmp_path / "a.data"
     path.write_bytes(captures.content("workloads/w-download-8dw"))

@@ -17,7 +17,6 @@ from textual.widgets.option_list import Option
 from ptttool.api.viewing.extremes import Extreme
 from ptttool.api.viewing.view import LEVELS, View
 from ptttool.cli.views.view.parts import Overview, Rows, letters
-from ptttool.errors import PtttoolError
 from ptttool.files.progress import Progress, StoppedError
 from ptttool.wording import clean, counted
 
@@ -145,6 +144,7 @@ class ViewScreen(App[None]):
         self._shift = 0
         self._extremes: list[Extreme] | None = None
         self._listed: list[int] = []
+        self._is_damaged = False
         self.failure: BaseException | None = None
 
     def compose(self) -> ComposeResult:
@@ -183,6 +183,9 @@ class ViewScreen(App[None]):
             while not view.pages.is_whole:
                 job.step(view.pages.parts)
                 view.grow(_AT_ONCE)
+            for damage in view.recording.damage[:1]:
+                self._is_damaged = True
+                self._fail(damage)
             if view.survey is not None and not view.survey.load():
                 for done in view.survey.run():
                     job.step(done)
@@ -434,7 +437,7 @@ class ViewScreen(App[None]):
         self.message = ""
         try:
             work()
-        except (PtttoolError, OSError) as error:
+        except Exception as error:  # shown; the recording may not be what it was
             self._fail(error)
         self.draw()
 
@@ -452,7 +455,7 @@ class ViewScreen(App[None]):
             rows.show(head, [(view.signs(line.place, noted), line) for line in lines], at, self._shift)
             if self.query_one("#pane").has_class("shown") and view.cursor is not None:
                 self.query_one("#fields", Static).update(Text(letters("\n".join(view.lines.details(view.cursor)))))
-        except (PtttoolError, OSError) as error:
+        except Exception as error:  # shown; the recording may not be what it was
             self._fail(error)
         self._draw_strip()
         self._draw_status()
@@ -463,7 +466,12 @@ class ViewScreen(App[None]):
             overview.show(*self.view.strip(overview.columns))
 
     def _draw_status(self) -> None:
-        self.query_one("#status", Static).update(Text(letters("\n".join(map(clean, self.status())))))
+        try:
+            lines = self.status()
+        except Exception as error:  # shown; the recording may not be what it was
+            self._fail(error)
+            lines = [self.message]
+        self.query_one("#status", Static).update(Text(letters("\n".join(map(clean, lines)))))
 
     def status(self) -> list[str]:
         """Return where the cursor stands and what runs, and the last message."""
@@ -481,6 +489,8 @@ class ViewScreen(App[None]):
             parts.append(f"{self.job.name}: {self._done(self.job)} (Esc ends it)")
         if view.pages.is_cut:
             parts.append("the recording has more: only the first ones are kept here")
+        if self._is_damaged:
+            parts.append("damaged")
         if view.has_unsaved:
             parts.append("notes not written (w)")
         return ["  |  ".join(parts), *([self.message] if self.message else [])]
