@@ -94,7 +94,7 @@ def clock_of(bounds: Bounds) -> Clock | None:
     low, high = _slopes(above, below)
     if high == np.inf and low < np.inf:
         return None
-    if high < low or high <= 0:
+    if low == np.inf or high < low or high <= 0:
         return Clock(start_ticks, start_ns, np.empty(0), np.empty(0), _missed(above, below), high)
     low = max(low, 0.0)
     slopes = np.unique(np.clip(np.concatenate(([low, high], _edges(above), _edges(below))), low, high))

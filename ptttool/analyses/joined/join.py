@@ -24,6 +24,8 @@ Array = npt.NDArray[Any]
 _READ, _WRITE = 2, 1
 # Commands that are listed.
 _SLOWEST: Final = 5
+# Entries of a queue, at least, by which its place in a longer one can be found: fewer fit somewhere by chance.
+_LEAST: Final = 32
 # What a tick that is said may differ from the true one.
 _NEAR: Final = 1.001
 # Bits of a Time field that does not wrap around unnoticed.
@@ -87,6 +89,20 @@ class _Queue(NamedTuple):
     controller: int | None
     commands: Array
     shift: Shift | None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the trace holds another number of commands than the kernel's side, so that its place had to be looked for."""
+        sides = ((self.entries.fetched, "nth_setup"), (self.entries.ended, "nth_turned"))
+        return any(len(tlps) and len(tlps) != np.count_nonzero(self.commands[nth] >= 0) for tlps, nth in sides)
+
+    def agrees(self, other: _Queue) -> bool:
+        """Return whether the other order of ends leaves no other place."""
+        if self.shift is None or not self.is_part:
+            return True
+        if other.shift is None:
+            return False
+        return not other.shift.is_possible or other.shift[:2] == self.shift[:2]
 
 
 def join(path: str, link: Link) -> Joined:
@@ -198,12 +214,19 @@ def _assigned(link: Link, kernel: KernelCommands) -> tuple[list[_Queue], list[Di
     costs = [
         (len(notes), sum(0 if queue.shift is None else queue.shift.conflicts for queue in queues)) for queues, notes in (forward, backward)
     ]
+    chosen, others = (forward, backward) if costs[0] <= costs[1] else (backward, forward)
+    queues, notes = [], list(chosen[1])
+    for queue, other in zip(chosen[0], others[0], strict=True):
+        if not queue.agrees(other):
+            queue = queue._replace(shift=None)
+            notes += _why_not(format_id(queue.entries.requester), [queue])
+        queues.append(queue)
     if costs[0] != costs[1]:
-        return forward if costs[0] < costs[1] else backward
-    for queue in forward[0]:
+        return queues, notes
+    for queue in queues:
         queue.commands["nth_complete"][queue.commands["nth_complete"] != queue.commands["nth_turned"]] = -1
     message = f"{int(is_turned.sum()):,} commands ended several at once, in an order that is not known: they have no time on the wire"
-    return forward[0], [*forward[1], Diagnostic(Severity.INFO, "ends-at-once", message, details={"commands": int(is_turned.sum())})]
+    return queues, [*notes, Diagnostic(Severity.INFO, "ends-at-once", message, details={"commands": int(is_turned.sum())})]
 
 
 def _fitted(link: Link, kernel: KernelCommands) -> tuple[list[_Queue], list[Diagnostic]]:
@@ -261,6 +284,9 @@ def _tried(queues: Sequence[QueueEntries], controller: int, kernel: KernelComman
         _Queue(entries, controller, commands, each[0] if len(each) == 1 else None)
         for entries, commands, each in zip(queues, own, shifts, strict=True)
     ]
+    for number, queue in enumerate(found):
+        if queue.is_part and len(queue.entries.fetched) + len(queue.entries.ended) < _LEAST:
+            found[number], shifts[number] = queue._replace(shift=None), []
     certain = [_of_commands(_rows(queue)) for queue in found if queue.shift is not None and queue.shift.is_possible]
     for number, queue in enumerate(found):
         if len(shifts[number]) < 2 or link.time_bits is None:
