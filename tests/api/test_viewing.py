@@ -17,6 +17,7 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 import ptttool
 from ptttool.analyses.io.commands.entries import CommandEntries
@@ -27,19 +28,35 @@ from ptttool.api.viewing.survey import SUFFIX as INDEX_SUFFIX
 from ptttool.api.viewing.transactions import between
 from ptttool.api.viewing.view import View
 from ptttool.cli.main import main
+from ptttool.documents import Hex
 from ptttool.errors import InputError, OutputError, UsageError
 from ptttool.files.progress import Progress, StoppedError, unwatched
+from ptttool.machine.discovery import open_source, require_machine
+from ptttool.machine.model import Bar, Machine, PciFunctions
+from ptttool.pci import PciAddress
 from ptttool.pipeline.analyzing.ask import Ask, run
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.tlp.transactions import Ending
 from tests import ROOT
 from tests.generated.schemas import schemas
 from tests.reference.matching import match, ticks_between
-from tests.support import captures
+from tests.support import captures, machines
+from tests.support.records import eight, packed
 from tests.support.traffic import Traffic, traffic
 
 ETRACE = ROOT / "fixtures" / "etrace" / "median-basic"
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+DOORBELL = 0x40001008
+
+
+def with_drive() -> Machine:
+    """A machine with a drive whose registers begin a page in front of that doorbell."""
+    machine = require_machine(open_source(str(machines.MACHINES / machines.NEW)), tune=False)
+    address = PciAddress(0, 1, 0, 0)
+    bars = (Bar(0, Hex(0x40000000), Hex(0x40001FFF), "memory", False),)
+    return structs.replace(machine, functions=PciFunctions({address: structs.replace(machine.functions[address], bars=bars)}))
 
 
 def nothing(_: int) -> None:
@@ -276,6 +293,20 @@ def test_a_recording_without_commands(tmp_path: Path) -> None:
             view.choose_level(3)
         assert caught.value.code == "no-commands"
         assert view.level == 1
+
+
+def test_registers_have_names_where_the_machine_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "made.bin"
+    path.write_bytes(packed([eight(0x40000001, 0x0F, DOORBELL, 0), eight(0x40000001, 0x01000000 | 0x0F, DOORBELL, 0)]))
+    parameters = {"input": "8dw", "downstream": "01"}
+    with ptttool.open(path, "hisi-ptt", parameters=parameters, form="raw") as recording:
+        for machine, expected in ((with_drive(), [True, False]), (None, [False, False])):
+            with View(recording, machine, TimeOptions("counter")) as view:
+                grown(view)
+                for level in (1, 2):
+                    view.choose_level(level)
+                    assert ["SQ 1 tail doorbell" in line.text for line in view.window(2, 200)[1]] == expected
+                assert [any("SQ 1 tail doorbell" in line for line in view.lines.details(Place(0, row))) for row in (0, 1)] == expected
 
 
 def test_the_window_holds_the_cursor(tmp_path: Path) -> None:

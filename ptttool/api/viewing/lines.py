@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ptttool.api.viewing.pages import Pages, Place
     from ptttool.api.viewing.transactions import Transaction
     from ptttool.exporters.tables.columns import TableLayout
+    from ptttool.machine.details.registers import NamedRegisters
     from ptttool.machine.model import Machine
 
 # Terminals that are narrower get fewer columns, cut at their width; others scroll sideways.
@@ -60,6 +61,7 @@ class Lines:
     def __init__(self, pages: Pages, machine: Machine | None) -> None:
         self.pages = pages
         self.machine = machine
+        self._named: NamedRegisters | None = None
         self._layouts: dict[int | None, tuple[TableLayout, tuple[str, ...]]] = {}
 
     def rows(self, places: Sequence[Place], width: int) -> tuple[str, list[Line]]:
@@ -82,7 +84,8 @@ class Lines:
         head = f"{'index':>8}  {'dir':3}  {'kind':8}  {'bytes':>5}  {'got':>5}  {'cpl':>3}  {'first ' + unit:>11}  {'last ' + unit:>11}  "
         head += f"{'requester':20}  {'tag':>5}  {'target':18}  state"
         lines = []
-        for place, row, one, is_error in zip(places, frame.to_dicts(), found, self._errors(frame), strict=False):
+        registers = self._registers(frame)
+        for place, row, one, is_error, register in zip(places, frame.to_dicts(), found, self._errors(frame), registers, strict=False):
             requester = "" if row["requester"] is None else f"{format_id(row['requester'])} {devices.get(row['requester'], '')}"
             got, count, first, last, state = "", "", "", "", "posted" if row["class"] == "P" else ""
             if one is not None:
@@ -90,6 +93,7 @@ class Lines:
                 first, last = (_scaled(ticks, tick_ns) for ticks in (one.to_first, one.to_last))
                 state = "open behind a million TLPs" if one.ending is None else _ENDINGS[one.ending]
                 is_error = is_error or one.ending is Ending.ERROR
+            state += "" if register is None else f"  {register}"
             target = "" if row["address"] is None else f"{row['address']:#x}"
             if row["register"] is not None:
                 target = f"{format_id(row['destination'])} reg {row['register']:#x}"
@@ -140,6 +144,15 @@ class Lines:
             self._layouts[width] = layout_of(self.pages.schema.select(names), context), names
         return self._layouts[width]
 
+    def _registers(self, frame: pl.DataFrame) -> list[str | None]:
+        """Return the names of the registers that requests address, where the machine tells them."""
+        from ptttool.exporters.tables.tlp import register_names
+        from ptttool.machine.details.registers import NamedRegisters
+
+        if self.machine is not None and self._named is None:
+            self._named = NamedRegisters(self.machine)
+        return register_names(frame, self._named).to_list()
+
     def _errors(self, frame: pl.DataFrame) -> list[bool]:
         if not self.pages.recording.is_ptt:
             return [False] * frame.height
@@ -164,8 +177,9 @@ class Lines:
             yield f"and {len(raw) - _MOST_BYTES} more bytes"
 
     def _tlp(self, place: Place) -> Iterator[str]:
-        names = ("index", "offset", "cpu", "time", "kind", "direction", "so", "prefix", "layout", *DW_COLUMNS)
-        (row,) = self.pages.frame([place], names).to_dicts()
+        names = ("index", "offset", "cpu", "time", "kind", "direction", "address", "so", "prefix", "layout", *DW_COLUMNS)
+        frame = self.pages.frame([place], names)
+        ((row,), (register,)) = frame.to_dicts(), self._registers(frame)
         is_4dw, pattern = row["layout"].startswith("4dw"), int(row["layout"].endswith("v1"))
         cpu = "" if row["cpu"] is None else f"  CPU {row['cpu']}"
         time = "" if row["time"] is None else f"  time {row['time']}"
@@ -186,6 +200,8 @@ class Lines:
         texts = dict(sorted(texts.items(), key=lambda one: _order(places.get(one[0], ()))))
         for name, text in texts.items():
             meaning = header.meaning.get(name, "")
+            if name == "address" and register is not None:
+                meaning = "; ".join(filter(None, (meaning, register)))
             yield f"{name:<17} {_bits(places.get(name, ())):<22} {text}" + (f"  ({meaning})" if meaning else "")
         for diagnostic in header.diagnostics:
             yield f"{diagnostic.severity.value}: {diagnostic.message}"

@@ -60,7 +60,7 @@ def view(
     from ptttool.cli.recordings import Recordings
     from ptttool.pipeline.workers.pool import ALONE
 
-    read = Recordings(request, ALONE, origin, time=timing.options)
+    read = Recordings(request, ALONE, origin, time=timing.options, details=True)  # for names of registers
     with tidy_end(), read.opened() as recording:
         machine = read.machine(recording)
         with View(recording, machine, timing.options, _options(protocol, input, timing, origin)) as state:

@@ -72,7 +72,7 @@ class TlpLayout(TableLayout):
                 *(hex_text(frame.get_column(name)) for name in ("address", "register", "st", "prefix", *DW_COLUMNS)),
                 _names(frame.get_column("requester"), self._machine if self._width is None or self._width >= WITH_NAMES else None),
                 _messages().gather(frame.get_column("message").cast(pl.UInt32)).alias("message"),
-                _register_names(frame, self._registers),
+                register_names(frame, self._registers),
             ]
         )
         cells = [
@@ -118,7 +118,7 @@ def _names(requesters: pl.Series, machine: Machine | None) -> pl.Series:
     return text.replace(list(named), list(named.values())) if named else text
 
 
-def _register_names(frame: pl.DataFrame, registers: NamedRegisters | None) -> pl.Series:
+def register_names(frame: pl.DataFrame, registers: NamedRegisters | None) -> pl.Series:
     """Return the names of the registers that outbound memory requests address; null for all others."""
     limits = None if registers is None else registers.limits
     if registers is None or limits is None:
