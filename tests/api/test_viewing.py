@@ -153,6 +153,14 @@ def test_search(made: Traffic, data: st.DataObject, small_parts: None, tmp_path_
         behind, before = [one for one in matching if one > start], [one for one in matching if one < start]
         assert view.search(nothing) == (places[behind[0]] if behind else None)
         assert view.search(nothing, backwards=True) == (places[before[-1]] if before else None)
+        view.choose_level(2)
+        assert view.search(nothing, backwards=True) is None  # completions are no rows there
+        requests = [number for number, row in enumerate(rows) if row["class"] != "CPL" and row["tag"] == 1]
+        view.look_for("tag = 1")
+        view.cursor = places[start]
+        behind, before = [one for one in requests if one > start], [one for one in requests if one < start]
+        assert view.search(nothing) == (places[behind[0]] if behind else None)
+        assert view.search(nothing, backwards=True) == (places[before[-1]] if before else None)
 
 
 @given(made=traffic(most=80))

@@ -245,8 +245,8 @@ class Pages(ABC):
             frames.append(decoded.taken(mask).batch(names).to_polars())
         return pl.concat(frames) if frames else self.decoded(0).batch(names).to_polars().clear()
 
-    def search(self, query: Query, start: Place, step: Step, *, backwards: bool = False) -> Place | None:
-        """Return the next row behind a place (or in front of it) for which the condition of a query is true; None without one."""
+    def search(self, query: Query, start: Place, step: Step, level: str | None = None, *, backwards: bool = False) -> Place | None:
+        """Return the next row of a level behind a place (or in front of it) for which a query's condition is true; None without one."""
         parts = range(start.part, -1, -1) if backwards else range(start.part, self.parts)
         for done, part in enumerate(parts):
             step(done)
@@ -256,6 +256,8 @@ class Pages(ABC):
             rows = np.flatnonzero(mask)
             if part == start.part:
                 rows = rows[rows < start.row] if backwards else rows[rows > start.row]
+            if len(rows) and level is not None:
+                rows = np.intersect1d(rows, self.rows_of(part, level))
             if len(rows):
                 return Place(part, int(rows[-1 if backwards else 0]))
         return None

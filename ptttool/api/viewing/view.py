@@ -212,7 +212,7 @@ class View(Closing):
         self.where = where
 
     def search(self, step: Step, *, backwards: bool = False) -> Place | None:
-        """Return the next row for which the condition is true, or the one before; None where there is none.
+        """Return the next row of the level for which the condition is true, or the one before; None where there is none.
 
         Raises
         ------
@@ -221,7 +221,7 @@ class View(Closing):
         """
         if self._query is None or self.cursor is None:
             raise UsageError("there is no condition", hint="/ asks for one", code="no-condition")
-        return self.pages.search(self._query, self.cursor, step, backwards=backwards)
+        return self.pages.search(self._query, self.cursor, step, self.left_out, backwards=backwards)
 
     # ---- marking
 
