@@ -113,7 +113,12 @@ def shifts_of(entries: QueueEntries, commands: Array, end: int | None = None) ->
         pairs = [(s, e) for s, e in pairs if 0 <= s - e <= most and 0 <= s - e + more <= most]
     if len(pairs) * len(commands) > _MOST_WORK:
         return []
-    found = [_checked(entries, begun, ended, s, e) for s, e in pairs]
+    begun, ended = begun[begun["nth_setup"].argsort()], ended[ended["nth_complete"].argsort()]
+    known = _Known(
+        np.sort(begun["setup"]),
+        *(np.ascontiguousarray(column) for column in (begun["nth_complete"], ended["nth_setup"], ended["complete"])),
+    )
+    found = [_checked(entries, known, s, e) for s, e in pairs]
     possible = [shift for shift in found if shift.is_possible]
     return possible or sorted(found, key=lambda shift: shift.conflicts)[:1]
 
@@ -134,30 +139,36 @@ def _within(first: int, last: int, room: int) -> range:
     return range(max(first, 0), min(last, room) + 1)
 
 
-def _checked(entries: QueueEntries, begun: Array, ended: Array, s: int, e: int) -> Shift:
+class _Known(NamedTuple):
+    """What the kernel says of a queue: times of submissions; by submission its end; by end its submission, and the time."""
+
+    setups: Array
+    ends: Array
+    begins: Array
+    completes: Array
+
+
+def _checked(entries: QueueEntries, known: _Known, s: int, e: int) -> Shift:
     """Return how well a shift fits."""
-    by_end = ended[ended["nth_complete"].argsort()]
     rows = np.arange(len(entries.ended)) + e
-    inside = (rows >= 0) & (rows < len(by_end))
+    inside = (rows >= 0) & (rows < len(known.begins))
     rows, tlps = rows[inside], entries.ended[inside]
-    first, last = 0, len(entries.fetched)
+    last = len(entries.fetched)
     if not last:
         return Shift(s, e, 0, len(rows))
     # A command that ends was fetched before; it may be older than the recording, but not younger.
-    commands = by_end[rows]
-    fetch = np.where(commands["nth_setup"] >= 0, commands["nth_setup"] - s, -1)
-    known = (fetch >= first) & (fetch < last)
+    fetch = np.where(known.begins[rows] >= 0, known.begins[rows] - s, -1)
+    seen = (fetch >= 0) & (fetch < last)
     conflicts = int(np.count_nonzero(fetch >= last))
-    conflicts += int(np.count_nonzero(entries.fetched[fetch[known]] > tlps[known]))
+    conflicts += int(np.count_nonzero(entries.fetched[fetch[seen]] > tlps[seen]))
     # What was submitted behind its end was fetched behind it.
-    times = np.sort(begun["setup"])
-    following = np.searchsorted(times, commands["complete"], side="right") - s
-    known = (following >= first) & (following < last)
-    conflicts += int(np.count_nonzero(entries.fetched[following[known]] < tlps[known]))
+    following = np.searchsorted(known.setups, known.completes[rows], side="right") - s
+    seen = (following >= 0) & (following < last)
+    conflicts += int(np.count_nonzero(entries.fetched[following[seen]] < tlps[seen]))
     checks = 2 * len(rows)
     if len(entries.ended):
         # A command that was fetched does not end before the recording does so for the first time.
-        own = begun[(begun["nth_setup"] >= s) & (begun["nth_setup"] < s + last)]
-        conflicts += int(np.count_nonzero((own["nth_complete"] >= 0) & (own["nth_complete"] < e)))
+        own = known.ends[max(s, 0) : max(s + last, 0)]
+        conflicts += int(np.count_nonzero((own >= 0) & (own < e)))
         checks += len(own)
     return Shift(s, e, conflicts, max(checks, 1))
