@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,19 +11,17 @@ import numpy.typing as npt
 from ptttool.analyses.budget import MAX_LISTED
 from ptttool.analyses.joined.clock import Bounds, Clock, clock_of
 from ptttool.analyses.joined.commands import COMPLETE, ISSUE, SETUP, TAKEN, WANTED, KernelCommands, interrupts_of, kernel_commands
-from ptttool.analyses.joined.document import ClockBand, CommandSum, GroupBy, KernelSide, QueueJoin, SlowCommand, Spread
+from ptttool.analyses.joined.document import ClockBand, KernelSide, QueueJoin
 from ptttool.analyses.joined.network import WANTED as PACKETS
 from ptttool.analyses.joined.network import interfaces_of
 from ptttool.analyses.joined.order import TOLERATED, QueueEntries, Shift, shifts_of
+from ptttool.analyses.joined.sums import COLUMNS, KEYS, READ, WRITE, bytes_of, slowest_of, sum_of, sums_of
 from ptttool.budget import CODE
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.pci import format_id
-from ptttool.perfdata.tracepoints.samples import Samples, read_samples, text_of
+from ptttool.perfdata.tracepoints.samples import Samples, read_samples
 
 Array = npt.NDArray[Any]
-_READ, _WRITE = 2, 1
-# Commands that are listed.
-_SLOWEST: Final = 5
 # Entries of a queue, at least, by which its place in a longer one can be found: fewer fit somewhere by chance.
 _LEAST: Final = 32
 # What a tick that is said may differ from the true one.
@@ -146,11 +144,11 @@ def join(path: str, link: Link) -> Joined:
     if tick is None and band is not None and band.tick_ns_low is not None and band.tick_ns_high is not None and band.is_possible:
         tick = (band.tick_ns_low + band.tick_ns_high) / 2
     by, more = {}, {}
-    for group, key in _KEYS.items():
-        sums = _sums(together, key, tick) if len(together) else []
+    for group, key in KEYS.items():
+        sums = sums_of(together, key, tick) if len(together) else []
         sums.sort(key=lambda one: (-one.commands, one.name))
         by[str(group)], more[str(group)] = sums[:MAX_LISTED], max(len(sums) - MAX_LISTED, 0)
-    sizes = [_bytes(together[together["opcode"] == opcode]) for opcode in (_READ, _WRITE)]
+    sizes = [bytes_of(together[together["opcode"] == opcode]) for opcode in (READ, WRITE)]
     side = KernelSide(
         file=path,
         joined=len(together) > 0,
@@ -160,10 +158,10 @@ def join(path: str, link: Link) -> Joined:
         lost=kernel.lost,
         bytes_read=sizes[0],
         bytes_written=sizes[1],
-        all=_sum("all", together, tick) if len(together) else None,
+        all=sum_of("all", together, tick) if len(together) else None,
         by=by,
         more=more,
-        slowest=_slowest(together),
+        slowest=slowest_of(together),
         queues=[_queue(queue, joins.get(id(queue), 0)) for queue in queues],
         network=interfaces_of(samples),
         clock=band,
@@ -309,15 +307,6 @@ def _fits(queue: _Queue, certain: Sequence[Bounds], link: Link) -> bool:
     return low <= (link.tick_ns or low) * _NEAR and (link.tick_ns or high) <= high * _NEAR and high > 0
 
 
-COLUMNS: Final = np.dtype(
-    [
-        ("requester", "<i4"), ("queue", "<i4"), ("opcode", "<i4"), ("pid", "<i4"), ("name", "S16"),
-        *((name, "<i8") for name in ("block", "bytes", "setup", "complete", "fetched", "fetched_at", "ended", "ended_at")),
-    ]
-)  # fmt: skip
-"""A command of both sides; -1 is what is not known. ``fetched`` and ``ended`` are the numbers of TLPs."""
-
-
 def _rows(queue: _Queue) -> Array:
     """Return the joined commands of a queue."""
     assert queue.shift is not None
@@ -431,96 +420,6 @@ def _clock_notes(band: ClockBand | None, path: str) -> Iterator[Diagnostic]:
         "or the commands are others. Times in ticks are not to be trusted"
     )
     yield Diagnostic(Severity.ERROR, "clock-refuted", message, where=path, details=details)
-
-
-def _process(rows: Array) -> list[str]:
-    return [
-        f"{text_of(name) or '?'} ({pid})" if pid >= 0 else "not known"
-        for name, pid in zip(rows["name"].tolist(), rows["pid"].tolist(), strict=True)
-    ]
-
-
-def _of_queue(rows: Array) -> list[str]:
-    return [f"{format_id(requester)}, {queue}" for requester, queue in zip(rows["requester"].tolist(), rows["queue"].tolist(), strict=True)]
-
-
-def _of_size(rows: Array) -> list[str]:
-    return [f"{size:,}" if size >= 0 else "not known" for size in rows["bytes"].tolist()]
-
-
-_KEYS: Final[dict[GroupBy, tuple[tuple[str, ...], Callable[[Array], list[str]]]]] = {
-    GroupBy.PROCESS: (("pid", "name"), _process),
-    GroupBy.QUEUE: (("requester", "queue"), _of_queue),
-    GroupBy.SIZE: (("bytes",), _of_size),
-}
-
-
-def _sums(rows: Array, key: tuple[tuple[str, ...], Callable[[Array], list[str]]], tick: float | None) -> list[CommandSum]:
-    columns, named = key
-    keys, numbers = np.unique(rows[list(columns)], return_inverse=True)
-    order = numbers.argsort(kind="stable")
-    edges = np.searchsorted(numbers[order], np.arange(len(keys) + 1))
-    names = named(keys)
-    return [_sum(name, rows[order[edges[number] : edges[number + 1]]], tick) for number, name in enumerate(names)]
-
-
-def _bytes(rows: Array) -> int | None:
-    """Return the bytes of commands that move data; None where one of them is not known."""
-    sizes = rows["bytes"][np.isin(rows["opcode"], (_READ, _WRITE))]
-    return None if (sizes < 0).any() else int(sizes.sum())
-
-
-def _sum(name: str, rows: Array, tick: float | None) -> CommandSum:
-    in_kernel = (rows["complete"] - rows["setup"])[(rows["setup"] >= 0) & (rows["complete"] >= 0)]
-    both = (rows["fetched_at"] >= 0) & (rows["ended_at"] >= 0)
-    wire = (rows["ended_at"] - rows["fetched_at"])[both]
-    spread = _spread(wire)
-    scaled = None if spread is None or tick is None else Spread(*(tick * each for each in (spread.p50, spread.p90, spread.p99, spread.max)))
-    share = None
-    timed = both & (rows["setup"] >= 0) & (rows["complete"] >= 0)
-    if tick is not None and timed.any():
-        total = int((rows["complete"] - rows["setup"])[timed].sum())
-        on_wire = tick * int((rows["ended_at"] - rows["fetched_at"])[timed].sum())
-        share = on_wire / total if total > 0 and on_wire <= total else None
-    return CommandSum(name, len(rows), _bytes(rows), _spread(in_kernel), spread, scaled, share)
-
-
-def _slowest(rows: Array) -> list[SlowCommand]:
-    """Return the commands that took longest in the kernel, the longest first."""
-    rows = rows[(rows["setup"] >= 0) & (rows["complete"] >= 0)]
-    took = rows["complete"] - rows["setup"]
-    rows = rows[(-took).argsort(kind="stable")[:_SLOWEST]]
-    found = []
-    for row in rows:
-        index = int(row["fetched"]) if row["fetched"] >= 0 else int(row["ended"])
-        is_timed = row["fetched_at"] >= 0 and row["ended_at"] >= 0
-        found.append(
-            SlowCommand(
-                process=_process(row.reshape(1))[0],
-                requester=format_id(int(row["requester"])),
-                queue=int(row["queue"]),
-                opcode=int(row["opcode"]),
-                block=_known(row["block"]),
-                bytes=_known(row["bytes"]),
-                in_kernel_ns=int(row["complete"] - row["setup"]),
-                on_wire=int(row["ended_at"] - row["fetched_at"]) if is_timed else None,
-                index=_known(index),
-            )
-        )
-    return found
-
-
-def _known(value: int) -> int | None:
-    return int(value) if value >= 0 else None
-
-
-def _spread(values: Array) -> Spread | None:
-    """Return percentiles by nearest rank; None of nothing."""
-    if not len(values):
-        return None
-    values = np.sort(values)
-    ranks = [values[-(-len(values) * percent // 100) - 1] for percent in (50, 90, 99)]
-    return Spread(*(float(each) for each in (*ranks, values[-1])))
 
 
 def _queue(queue: _Queue, joined: int) -> QueueJoin:
