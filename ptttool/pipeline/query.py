@@ -130,7 +130,9 @@ def _analysis_of(name: str, schema: Schema) -> str | None:
     words = name.lower().split("_")
     analysis = next((each for each in ANALYSES.names() if each in words or each.rstrip("s") in words), None)
     if analysis is None and not difflib.get_close_matches(name.lower(), schema.names, cutoff=0.5):
-        analysis = next((each.name for each in ANALYSES if name.lower() in _result_fields(each)), None)
+        # Several have percentiles: most mean those of latency.
+        having = (each.name for each in ANALYSES if name.lower() in _result_fields(each))
+        analysis = min(having, key=lambda one: one != "latency", default=None)
     if analysis is None:
         return None
     return f"{name} is not of one row: it is a result of an analysis: ptttool analyze {analysis} FILE"

@@ -35,6 +35,7 @@ from ptttool.machine.model import Link, Machine, PciFunction, PciFunctions
 from ptttool.pci import PciAddress
 from ptttool.perfdata.model import Contents, Mode
 from ptttool.pipeline.jobs import load
+from ptttool.tlp.direction import DirectionRule
 from tests.analyses.time.test_clock import cut, traces
 from tests.reference.bandwidth import bandwidth, full_ticks
 from tests.reference.hisi_ptt import decode, read_recording
@@ -296,7 +297,8 @@ def test_a_link_that_is_full_at_times() -> None:
     words[:, 0], words[:, 2], words[:, 3] = 0xFFFFFFFF, 0x60000000, 0x01000000  # Length 0: 1024 DWs
     words[:, 7] = (np.arange(count) * 4500 + np.arange(periods)[:, None] * 5_000_000).reshape(-1)
     data = words.tobytes()
-    decoded, _ = load(TlpUnit(Layout(True), (Piece("", 0, len(data), 0, 0, memoryview(data)),))).decoded(0)
+    pieces = (Piece("", 0, len(data), 0, 0, memoryview(data)),)
+    decoded, _ = load(TlpUnit(Layout(True), pieces, direction=DirectionRule(outbound=()))).decoded(0)
     analysis = BandwidthAnalysis(Scope(time_model=TimeModel.COUNTER))
     analysis.update(decoded.batch(BandwidthAnalysis.columns))
     elapsed = int(words[-1, 7])

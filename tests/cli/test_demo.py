@@ -41,9 +41,10 @@ ARGUMENTS: dict[str, list[str]] = {
     "tune show": [],
     "tune sweep": ["--device", "0_0", "--events", "qos_tx_p", "--values", "0", "--metric", "run:seconds", "-o", "r.parquet", "--", "true"],
     "tune undo": [],
+    "view": [],
 }
-# What the recorded machine does not hold is unknown to the doctor, and it has no journal of changes.
-CODES = {"doctor": 1, "tune undo": 2}
+# What the recorded machine does not hold is unknown to the doctor, it has no journal of changes, and these tests have no terminal.
+CODES = {"doctor": 1, "tune undo": 2, "view": 2}
 
 
 @pytest.fixture(scope="module")

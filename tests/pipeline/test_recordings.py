@@ -51,7 +51,8 @@ from tests.support.rows import Read, schema_of
 
 CAPTURES = ROOT / "fixtures" / "captures"
 BUNDLED = Path(ptttool.__file__).parent / "demo" / "recordings"
-RECORDINGS = sorted((*(path for path in CAPTURES.rglob("*.data*") if path.suffix != ".json"), *BUNDLED.glob("*.xz")))
+TRACES = (path for path in CAPTURES.rglob("*.data*") if path.suffix != ".json" and ".kernel." not in path.name)
+RECORDINGS = sorted((*TRACES, *BUNDLED.glob("*.xz")))
 COLUMNS = (*ALL_COLUMNS, *DW_COLUMNS)
 # Formats of perf's event: bits 35:32 of config.
 CONFIG_8DW, CONFIG_4DW, CONFIG_8DW_V1 = 0x1_0728_0001, 0x0728_0001, 0x11_0728_0001

@@ -27,7 +27,8 @@ from ptttool.report.page.charts import chart_data, chart_words
 from tests.report.test_advice import reported
 from tests.support import captures
 
-RECORDINGS = sorted({str(path.relative_to(captures.FOLDER)).partition(".data")[0] for path in captures.FOLDER.rglob("*.data*")})
+FILES = (path for path in captures.FOLDER.rglob("*.data*") if ".kernel." not in path.name)
+RECORDINGS = sorted({str(path.relative_to(captures.FOLDER)).partition(".data")[0] for path in FILES})
 
 
 def check_bars(part: Histogram) -> None:

@@ -65,7 +65,7 @@ def without_details(answers: Answers) -> Answers:
     kept: Answers = json.loads(json.dumps(answers))
     for _, document in kept.values():
         for function in document.get("functions", []):
-            for name in ("bars", "transfers", "iommu"):
+            for name in ("bars", "transfers", "iommu", "msix"):
                 function.pop(name, None)
     return kept
 

@@ -84,6 +84,7 @@ def analyze(
         Path | None,
         typer.Option(
             "--kernel",
+            readable=False,
             metavar="FILE",
             help="io: the kernel's side of the recording, as 'ptttool trace --with nvme,block' records it. By default the file beside it: "
             "NAME.kernel.data of NAME.data.",

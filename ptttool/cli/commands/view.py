@@ -54,8 +54,9 @@ def view(
     """
     files, _ = origin.files(command, None if file is None else [file], hint="see 'ptttool view --help'")
     request = reading.request_of(files[0], protocol, input)
+    hint = f"ptttool decode {clean(files[0]) if file is not None else '--demo'}"
     if not (sys.stdout.isatty() and sys.stdin.isatty()) or os.environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
-        raise UsageError("view needs a terminal", hint=f"ptttool decode {clean(files[0])}", code="no-terminal")
+        raise UsageError("view needs a terminal", hint=hint, code="no-terminal")
     from ptttool.api.viewing.view import View
     from ptttool.cli.recordings import Recordings
     from ptttool.pipeline.workers.pool import ALONE
