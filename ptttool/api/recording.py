@@ -227,6 +227,7 @@ class Recording(OpenRecording):
         time_model: str = "auto",
         tick_ns: float | None = None,
         names: Mapping[int, str] | None = None,
+        kernel: str | Path | None = None,
     ) -> int:
         """Write the rows to a file, which appears whole or not at all.
 
@@ -250,6 +251,8 @@ class Recording(OpenRecording):
             Nanoseconds of a tick.
         names : Mapping[int, str] or None
             What IDs are called in a file of texts, such as ``{0x100: "nvme0"}``.
+        kernel : str, Path or None
+            The kernel's side, whose commands a Perfetto trace shows; by default the file beside the recording.
 
         Returns
         -------
@@ -297,8 +300,9 @@ class Recording(OpenRecording):
         )
         default = exporter.columns(self.schema, context)
         query = self.query(columns, where, offset, limit, default=default, machine=lambda: machine or self.machine)
+        side = None if kernel is None else str(kernel)
         with output_file(path, force=force) as file, self._workers(jobs) as workers:
-            return export([self], self, exporter, query, file, context, workers, unwatched, time).rows
+            return export([self], self, exporter, query, file, context, workers, unwatched, time, side).rows
 
     def follow(self, index: int, *, time_model: str = "auto", tick_ns: float | None = None, jobs: int = 1) -> Follow:
         """Return the transaction of a TLP: its request, all completions, how long they took and what they brought.

@@ -66,6 +66,8 @@ class Output(Struct, frozen=True):
         The row that the range is around; it is an error if there is none.
     time : TimeOptions or None
         How the Time field is read; None where the user says nothing of it.
+    kernel : str or None
+        The kernel's side; None for the file beside the recording.
     origin : Origin
         The options that name the machine that names come from.
     names_ids : bool
@@ -93,6 +95,7 @@ class Output(Struct, frozen=True):
     offset: int = 0
     at: int | None = None
     time: TimeOptions | None = None
+    kernel: str | None = None
     origin: Origin = Origin()
     names_ids: bool = False
     work: Work = Work()
@@ -196,7 +199,8 @@ class Output(Struct, frozen=True):
             default = ("file", *default)
         query = self.query(read, first, default, page if self.limit is None else self.limit)
         with tidy_end(), self._file(exporter.name, exporter.is_binary, first.stack.reads) as file:
-            exported = export(opened(first, requests, workers), first, exporter, query, file, context, workers, self._watch, self.time)
+            recordings = opened(first, requests, workers)
+            exported = export(recordings, first, exporter, query, file, context, workers, self._watch, self.time, self.kernel)
             self._check_index(exported)
         if exported.left_out and self.limit is None:
             note(f"{exported.left_out:,} more transactions left out: --limit N writes as many, --where and --offset select")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappop, heappush
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from msgspec import Struct
 from ptttool.errors import MissingPackageError, UsageError
 from ptttool.exporters.contract import EXPORTERS, Encoder, ExportContext, Exporter, Timing, Writer
 from ptttool.pci import format_id
+from ptttool.perfdata.tracepoints.samples import text_of
 from ptttool.tlp.columns import DIRECTIONS, KINDS, STATUSES
 from ptttool.tlp.transactions import Ending, Transactions
 from ptttool.wording import clean, counted
@@ -32,7 +34,34 @@ _LATEST: Final = (1 << 63) - 1
 _CLEARED, _NEEDED = 1, 2  # TracePacket.SequenceFlags
 # Identifiers of tracks. Those of requesters and of their tags follow from their numbers.
 _ROOT, _OUTSTANDING, _BYTES = 1, 2, 3
+_COMMANDS, _COMMAND = 1 << 16, 1 << 60
 _REQUESTER, _REQUESTER_OUTSTANDING, _UNANSWERED, _TAG = 1 << 20, 1 << 21, 1 << 22, 1 << 40
+
+
+class CommandTrace(Struct, frozen=True):
+    """Commands of NVMe drives that the kernel and the link show.
+
+    Parameters
+    ----------
+    rows : structured ndarray
+        The commands by time: ``requester``, ``queue``, ``opcode``, ``pid``, ``name``, ``block``, ``bytes``; ``setup`` and ``complete``
+        (nanoseconds in the kernel); ``fetched`` and ``ended`` (numbers of TLPs), ``fetched_at`` and ``ended_at`` (ticks). -1 is what is
+        not known.
+    operations : Mapping of int to str
+        What opcodes of I/O queues mean.
+    begin_ns : int or None
+        When tick 0 was, in nanoseconds of the kernel; None where TLPs have no place in its time.
+    tick_ns : float or None
+        How long a tick is, where they have one.
+    about : Mapping of str to str
+        What is to be said of the commands and of their time.
+    """
+
+    rows: Array
+    operations: Mapping[int, str]
+    begin_ns: int | None
+    tick_ns: float | None
+    about: Mapping[str, str]
 
 
 class TransactionTrace(Struct, frozen=True):
@@ -52,6 +81,8 @@ class TransactionTrace(Struct, frozen=True):
         Bytes that TLPs carried in each interval, by direction.
     dropped : Diagnostic or None
         What the recording says against the clock that is kept beside it: times are then ticks.
+    commands : CommandTrace or None
+        The kernel's commands.
     """
 
     rows: Transactions
@@ -60,6 +91,7 @@ class TransactionTrace(Struct, frozen=True):
     width: int
     carried: Array
     dropped: Diagnostic | None = None
+    commands: CommandTrace | None = None
 
     @property
     def size(self) -> int:
@@ -123,11 +155,15 @@ class PerfettoFile(Writer):
         self._names: dict[str, int] = {}
         self._keys: dict[str, int] = {}
         self._is_first = True
+        self._begin = 0
 
     def add(self, piece: TransactionTrace) -> None:
         """Write the transactions."""
         if piece.dropped is not None:
             self._timing = Timing(self._timing.model)
+        if piece.commands is not None and piece.commands.begin_ns is not None:
+            self._timing = Timing(self._timing.model, piece.commands.tick_ns, "as the kernel's events allow")
+            self._begin = piece.commands.begin_ns
         trace = self._protos.Trace()
         for fill in self._packets(piece):
             packet = trace.packet.add(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDED)
@@ -142,6 +178,8 @@ class PerfettoFile(Writer):
     def _packets(self, piece: TransactionTrace) -> Iterator[Any]:
         """Yield what fills each packet of the trace."""
         yield from self._tracks(piece)
+        if piece.commands is not None:
+            yield from self._commands(piece.commands)
         yield from self._outstanding(piece)
         yield from self._bytes(piece)
         yield from self._slices(piece)
@@ -157,8 +195,13 @@ class PerfettoFile(Writer):
         timing = self._timing
         unit = "ticks: 1 tick is shown as 1 ns" if timing.tick_ns is None else f"1 tick is {timing.tick_ns:.6g} ns, {timing.source}"
         recording = self._context.facts.get("ptttool.recording", "recording")
-        yield self._track(_ROOT, f"{recording} ({unit})", None)
+        # The commands of the kernel stand above the transactions.
+        order = {} if piece.commands is None else {"child_ordering": self._protos.TrackDescriptor.EXPLICIT}
+        yield self._track(_ROOT, f"{recording} ({unit})", None, **order)
         yield self._instant(_ROOT, 0, "about this trace", {**self._context.facts, **self._about(piece, timing)})
+        if piece.commands is not None:
+            yield self._track(_COMMANDS, "commands of the kernel", _ROOT, sibling_order_rank=-1)
+            yield self._instant(_COMMANDS, 0, "about the kernel's side", dict(piece.commands.about))
         names = kernel_names_by_id(self._context.machine)
         for requester in np.unique(piece.rows.requester).tolist():
             name = f" {names[requester]}" if requester in names else ""
@@ -179,6 +222,42 @@ class PerfettoFile(Writer):
         if piece.left_out:
             about["note"] = f"{counted(piece.left_out, 'transaction')} left out: outstanding requests count those that are shown"
         return about
+
+    def _commands(self, piece: CommandTrace) -> Iterator[Any]:
+        """Show each command in the kernel, and on the wire within; where TLPs have no place in the kernel's time, on the wire alone."""
+        is_placed, begin, end = piece.begin_ns is not None, self._protos.TrackEvent.TYPE_SLICE_BEGIN, self._protos.TrackEvent.TYPE_SLICE_END
+        times = {name: piece.rows[name].tolist() for name in ("setup", "complete")}
+        for name in ("fetched_at", "ended_at"):
+            times[name] = [self._time(at) if at >= 0 else -1 for at in piece.rows[name].tolist()]
+        lanes: dict[int, list[tuple[int, int]]] = {}
+        known: set[int] = set()
+        for row, setup, complete, fetched, ended in zip(piece.rows, *times.values(), strict=True):
+            key = int(row["requester"]) << 16 | int(row["queue"])
+            start, stop = (setup, complete) if is_placed else (fetched, ended)
+            is_whole = stop >= start >= 0
+            if max(start, stop) < 0:
+                continue
+            # Commands of a queue overlap: each takes the first lane that is free.
+            free = lanes.setdefault(key, [])
+            lane = heappop(free)[1] if is_whole and free and free[0][0] <= start else len(free)
+            track = _COMMAND + (key << 24) + (lane + 1 if is_whole else 0)
+            if track not in known:
+                known.add(track)
+                name = f"{format_id(key >> 16)} queue {key & 0xFFFF}"
+                yield self._track(track, name if is_whole else f"{name}: not seen as a whole", _COMMANDS)
+            name, facts = _command(row, piece.operations)
+            if not is_whole:
+                yield self._event(track, max(start, stop), self._protos.TrackEvent.TYPE_INSTANT, name, facts, is_ns=True)
+                continue
+            heappush(free, (stop, lane))
+            yield self._event(track, start, begin, name, facts, is_ns=True)
+            if is_placed and setup <= fetched <= ended <= complete:
+                yield self._event(track, fetched, begin, "on the wire", is_ns=True)
+                yield self._event(track, ended, end, is_ns=True)
+            elif is_placed and max(fetched, ended) >= 0:
+                what = "fetched" if fetched >= 0 else "completion entry"
+                yield self._event(track, max(fetched, ended), self._protos.TrackEvent.TYPE_INSTANT, what, is_ns=True)
+            yield self._event(track, stop, end, is_ns=True)
 
     def _outstanding(self, piece: TransactionTrace) -> Iterator[Any]:
         """Count open requests: those whose end is known."""
@@ -237,8 +316,10 @@ class PerfettoFile(Writer):
             yield self._event(track, at, self._protos.TrackEvent.TYPE_SLICE_BEGIN, name, facts)
             yield self._event(track, at + to_last, self._protos.TrackEvent.TYPE_SLICE_END)
 
-    def _track(self, uuid: int, name: str, parent: int | None) -> Any:
+    def _track(self, uuid: int, name: str, parent: int | None, **order: int) -> Any:
         def fill(packet: Any) -> None:
+            for field, value in order.items():
+                setattr(packet.track_descriptor, field, value)
             packet.track_descriptor.uuid = uuid
             packet.track_descriptor.name = clean(name)
             if parent is not None:
@@ -272,9 +353,11 @@ class PerfettoFile(Writer):
     def _instant(self, track: int, at: int, name: str, facts: dict[str, object]) -> Any:
         return self._event(track, at, self._protos.TrackEvent.TYPE_INSTANT, name, facts)
 
-    def _event(self, track: int, at: int, kind: int, name: str | None = None, facts: dict[str, object] | None = None) -> Any:
+    def _event(
+        self, track: int, at: int, kind: int, name: str | None = None, facts: dict[str, object] | None = None, *, is_ns: bool = False
+    ) -> Any:
         def fill(packet: Any) -> None:
-            packet.timestamp = self._time(at)
+            packet.timestamp = at if is_ns else self._time(at)
             event = packet.track_event
             event.type, event.track_uuid = kind, track
             if name is not None:
@@ -296,7 +379,23 @@ class PerfettoFile(Writer):
         return iid
 
     def _time(self, ticks: int) -> int:
-        return min(round(ticks * self._unit), _LATEST) if self._unit != 1.0 else ticks
+        return min(max(self._begin + round(ticks * self._unit), 0), _LATEST) if self._unit != 1.0 or self._begin else ticks
+
+
+def _command(row: Any, operations: Mapping[int, str]) -> tuple[str, dict[str, object]]:
+    """Return the name of a command, and what is known of it."""
+    opcode, size = int(row["opcode"]), int(row["bytes"])
+    does = operations.get(opcode) if row["queue"] > 0 else None
+    name = "command" if opcode < 0 else does or f"opcode {opcode:#x}"
+    facts: dict[str, object] = {"process": text_of(bytes(row["name"])), "queue": int(row["queue"])}
+    numbers = {
+        "opcode": opcode, "pid": int(row["pid"]), "first block": int(row["block"]), "bytes": size, "fetched by TLP": int(row["fetched"]),
+        "completion entry": int(row["ended"]),
+    }  # fmt: skip
+    for what, begin, end in (("ns in the kernel", "setup", "complete"), ("ticks on the wire", "fetched_at", "ended_at")):
+        numbers[what] = int(row[end] - row[begin]) if row[begin] >= 0 and row[end] >= 0 else -1
+    facts |= {key: value for key, value in numbers.items() if value >= 0}
+    return (f"{name} {size} B" if size >= 0 else name), facts
 
 
 def _tag_keys(rows: Transactions) -> Array:

@@ -28,6 +28,7 @@ from ptttool.recording.opening import InputForm
 from ptttool.table.batch import Batch
 
 if TYPE_CHECKING:
+    from ptttool.analyses.joined.join import Joined
     from ptttool.pipeline.lanes import Lanes
 
 
@@ -65,6 +66,7 @@ def export(
     workers: Workers,
     watch: Watch,
     time: TimeOptions | None = None,
+    kernel: str | None = None,
 ) -> Exported:
     """Write the selected rows of recordings, one after the other.
 
@@ -88,12 +90,16 @@ def export(
         Shows the progress of each walk.
     time : TimeOptions or None
         How the Time field is read, for an exporter that needs time.
+    kernel : str or None
+        The kernel's side of the recording, for an exporter of transactions; None for the file beside it, if there is one.
 
     Raises
     ------
     UsageError
         A further recording is of another protocol (code ``other-protocol``), the exporter does not write this one, or it has no use for
-        what is said of time (``no-time``).
+        what is said of time (``no-time``) or of the kernel's side (``exclusive-options``).
+    InputError
+        The kernel's side that is named is no recording of tracepoints.
     """
     check_protocol(first, exporter)
     if exporter.of_transactions and len(context.recordings) > 1:
@@ -102,6 +108,9 @@ def export(
     if time is not None and not exporter.needs_time:
         message = f"{exporter.name} holds the Time field as it is: how it is read makes no difference"
         raise UsageError(message, hint="leave --time-model and --tick-ns out", code="no-time")
+    if kernel is not None and not exporter.of_transactions:
+        message = f"--kernel has an effect on formats of transactions only, and {exporter.name} is none"
+        raise UsageError(message, hint="leave it out", code="exclusive-options")
     exported = Exported()
     schema = first.schema.select(query.columns)
     if context.names:
@@ -126,7 +135,12 @@ def export(
         timing = Timing(timing.model, *of_first.known_tick)
     writer = exporter.writer(file, schema, structs.replace(context, timing=timing, ending=lambda: _ending(exported, query)))
     if exporter.of_transactions:
-        pieces = _transfers(walks, query, exported)
+        from ptttool.pipeline.analyzing.ask import Ask, ask_of
+        from ptttool.pipeline.exporting.kernel import joined_commands
+
+        options = {} if kernel is None else {"io": {"kernel": kernel}}
+        ask = ask_of(first, Ask(workers, context.machine, time=time or TimeOptions(), options=options, watch=watch))
+        pieces = _transfers(walks, query, exported, joined_commands(first, ask, exported.notes), timing.tick_ns)
     elif query.is_whole and not exporter.needs_time:
         pieces = (piece for walk, _ in walks for piece in walk.pieces(query, exporter, schema))
     else:
@@ -150,12 +164,17 @@ def export(
     return exported
 
 
-def _transfers(walks: Iterator[tuple[Walk, Scope]], query: Query, exported: Exported) -> Iterator[tuple[int, Any]]:
-    """Yield the transactions of each recording, with their number."""
+def _transfers(
+    walks: Iterator[tuple[Walk, Scope]], query: Query, exported: Exported, found: Joined | None, tick_ns: float | None
+) -> Iterator[tuple[int, Any]]:
+    """Yield the transactions of each recording, with their number, and the commands of the kernel that were found."""
+    from ptttool.pipeline.exporting.kernel import with_commands
     from ptttool.pipeline.exporting.transactions import transactions_of
 
     for walk, scope in walks:
         transactions = transactions_of(walk, query, scope)
+        if found is not None:
+            transactions = with_commands(transactions, found, query, None if transactions.dropped is not None else tick_ns)
         exported.left_out += transactions.left_out
         if transactions.dropped is not None:
             exported.notes.append(transactions.dropped)

@@ -81,6 +81,27 @@ class Clock(Struct, frozen=True):
             first, last = np.minimum(first, time), np.maximum(last, time)
         return self.start_ns + np.floor(first).astype(np.int64), self.start_ns + np.ceil(last).astype(np.int64)
 
+    def line(self, tick_ns: float | None = None) -> tuple[float, float] | None:
+        """Return one of the clocks: nanoseconds at tick 0, from `start_ns` on, and nanoseconds a tick.
+
+        Parameters
+        ----------
+        tick_ns : float or None
+            How long a tick is known to be; None for the middle of what is possible.
+
+        Returns
+        -------
+        tuple of float or None
+            None where a tick of that length contradicts a bound.
+        """
+        low, high = self.tick_ns
+        tick = (low + high) / 2 if tick_ns is None else tick_ns
+        if not low <= tick <= high:
+            return None
+        half = len(self.slopes) // 2
+        least, most = (np.interp(tick, self.slopes[:half], offsets) for offsets in (self.offsets[:half], self.offsets[half:]))
+        return float(least + most) / 2 - tick * self.start_ticks, tick
+
 
 def clock_of(bounds: Bounds) -> Clock | None:
     """Return the clocks that contradict no bound; None where the bounds leave the tick open at an end: there are too few."""

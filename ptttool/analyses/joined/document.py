@@ -12,7 +12,8 @@ from ptttool.analyses.shown import Column, Facts, Note, Part, Table, Unit, text_
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.wording import clean
 
-_OPCODES = {0: "flush", 1: "write", 2: "read", 8: "write zeroes", 9: "deallocate"}
+OPCODES = {0: "flush", 1: "write", 2: "read", 8: "write zeroes", 9: "deallocate"}
+"""What opcodes of the NVM command set mean."""
 
 
 class GroupBy(StrEnum):
@@ -103,7 +104,7 @@ class SlowCommand(Struct, frozen=True):
     @property
     def does(self) -> str:
         """What its opcode means, where it is one of the NVM command set."""
-        name = _OPCODES.get(self.opcode) if self.queue > 0 else None
+        name = OPCODES.get(self.opcode) if self.queue > 0 else None
         return f"opcode {self.opcode}" if name is None else name
 
 

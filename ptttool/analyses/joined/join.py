@@ -24,8 +24,8 @@ from ptttool.perfdata.tracepoints.samples import Samples, read_samples
 Array = npt.NDArray[Any]
 # Entries of a queue, at least, by which its place in a longer one can be found: fewer fit somewhere by chance.
 _LEAST: Final = 32
-# What a tick that is said may differ from the true one.
-_NEAR: Final = 1.001
+NEAR: Final = 1.001
+"""What a tick that is said may differ from the true one."""
 # Bits of a Time field that does not wrap around unnoticed.
 _WIDE: Final = 32
 
@@ -304,7 +304,7 @@ def _fits(queue: _Queue, certain: Sequence[Bounds], link: Link) -> bool:
     if link.may_miss:
         return clock.longest_ns > 0 and clock.longest_ns >= (link.tick_ns or 0)
     low, high = clock.tick_ns if clock.is_possible else (np.inf, 0)
-    return low <= (link.tick_ns or low) * _NEAR and (link.tick_ns or high) <= high * _NEAR and high > 0
+    return low <= (link.tick_ns or low) * NEAR and (link.tick_ns or high) <= high * NEAR and high > 0
 
 
 def _rows(queue: _Queue) -> Array:

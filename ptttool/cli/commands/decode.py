@@ -79,6 +79,7 @@ def decode(
         ),
     ] = None,
     timing: reading.Time = reading.Time(),
+    kernel: out.KernelOption = None,
     raw: out.RawOption = None,
     input: reading.Input = reading.Input(),
     partition: Annotated[
@@ -152,10 +153,10 @@ def decode(
     table = Output(
         files, request, to=form, output=output, force=force, where=where, columns=columns, dws=words, raw=raw, limit=limit, offset=offset,
         at=at, origin=origin, names_ids=ids == out.Ids.TEXT, work=work, descriptions=tuple(protocol.params or ()),
-        time=None if timing == reading.Time() else timing.options,
+        time=None if timing == reading.Time() else timing.options, kernel=None if kernel is None else str(kernel),
     )  # fmt: skip
     if is_folder(files, output, partition, to):
-        refuse_beside("a folder", command, refused=("limit", "offset", "at", "context", "ids", "time_model", "tick_ns"))
+        refuse_beside("a folder", command, refused=("limit", "offset", "at", "context", "ids", "time_model", "tick_ns", "kernel"))
         write_folder(structs.replace(table, to=to), partition, json=json)
         return
     _refuse_missing(files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -68,6 +69,16 @@ LimitOption = Annotated[
     typer.Option("--limit", "-n", metavar="N", min=0, help="At most this number of rows. A table on a terminal shows a page by default."),
 ]
 OffsetOption = Annotated[int, typer.Option("--offset", metavar="N", min=0, help="Skip this number of rows (of those that --where takes).")]
+KernelOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kernel",
+        readable=False,
+        metavar="FILE",
+        help="perfetto: the kernel's side of the recording, as 'ptttool trace --with nvme,block' records it, for commands above the "
+        "transactions. By default the file beside it: NAME.kernel.data of NAME.data.",
+    ),
+]
 RawOption = Annotated[bool | None, typer.Option("--raw/--no-raw", help="Packet protocols: the packets' bytes, too (the default), or not.")]
 JsonLinesOption = Annotated[
     bool,
