@@ -83,6 +83,8 @@ if TYPE_CHECKING:
     from ptttool.api.sweep import plan_sweep as plan_sweep
     from ptttool.api.sweep import sweep_options as sweep_options
     from ptttool.api.sweep import sweep_tune_attributes as sweep_tune_attributes
+    from ptttool.api.until import Search as Search
+    from ptttool.api.until import record_until as record_until
     from ptttool.decoders.contract import PROTOCOLS as PROTOCOLS
     from ptttool.diagnostics import Diagnostic as Diagnostic
     from ptttool.diagnostics import Severity as Severity
@@ -138,6 +140,7 @@ _HOMES = {
         "ptttool.api.recording": "Recording open",
         "ptttool.api.selftest": "Judged SelfTest Verdict judge_recordings run_selftest",
         "ptttool.api.sweep": "SweepOptions SweepPlan SweepResult plan_sweep sweep_options sweep_tune_attributes",
+        "ptttool.api.until": "Search record_until",
         "ptttool.decoders.contract": "PROTOCOLS",
         "ptttool.diagnostics": "Diagnostic Severity",
         "ptttool.errors": (

@@ -32,7 +32,8 @@ class ExitCode(IntEnum):
     SUCCESS = 0, "success"
     DIFFERENT = (
         1,
-        "`tune diff`: the values differ; `tune recover`: tune attributes are half done; `doctor`: whether a trace would work is not known",
+        "`tune diff`: the values differ; `tune recover`: tune attributes are half done; `doctor`: whether a trace would work is not known; "
+        "`trace --until`: not found",
     )
     USAGE = 2, "wrong usage: an option, an argument, an expression"
     NO_DEVICE = 3, "no device, or no driver"

@@ -170,14 +170,17 @@ class DryRunDocument(Struct, frozen=True):
         The perf command as one line for a shell.
     kernel_command_line : str or None
         That of the second perf, which records the kernel's events (``--with``); no key where there is none.
+    until : str or None
+        The condition for which it is recorded again and again (``--until``); no key where there is none.
     """
 
     json_merges: ClassVar = ("plan",)
-    json_omits_none: ClassVar = ("kernel_command_line",)
+    json_omits_none: ClassVar = ("kernel_command_line", "until")
 
     plan: PlanBody
     command_line: str
     kernel_command_line: str | None = None
+    until: str | None = None
 
 
 @document("trace-series-dry-run")

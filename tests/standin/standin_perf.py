@@ -2,6 +2,7 @@
 
 ``STANDIN_CASE``: a case of that file (``busy-a``; ``6.1/cpu-9`` for perf 6.1), or one of :data:`OWN_CASES`. The default is a recording
 that succeeds: of the bundled recordings the one with the same event, or the packed recording that ``STANDIN_RECORDING`` names.
+``STANDIN_WINDOWS``: of ``trace --until``, the packed recording or the case of each window, with commas; the last one is that of the rest.
 ``STANDIN_AUXTRACE=OFF``: built without AUX tracing. ``STANDIN_DEVICE``: what is wrong with the device of :mod:`tests.selftest.device`,
 which then makes the recording, of the coded reads in the file beside it; ``STANDIN_PYTHON`` runs it.
 Standard library only: the shebang's Python may be any.
@@ -99,6 +100,11 @@ def main(arguments: list[str]) -> int:
         sys.exit(f"the stand-in does not know {arguments[:1]}")
     options = Options(arguments[1:])
     case = os.environ.get("STANDIN_CASE", "good")
+    if "STANDIN_WINDOWS" in os.environ:
+        windows = os.environ["STANDIN_WINDOWS"].split(",")
+        number = int(str(Path(options.output).resolve()).rpartition("-window")[0].rpartition(".")[2])
+        this = windows[min(number, len(windows)) - 1]
+        case, os.environ["STANDIN_RECORDING"] = ("good", this) if this.endswith(".xz") else (this, "")
     recorded = find_case(case) if case not in OWN_CASES else None
     if recorded is not None and "Captured and wrote" not in str(recorded["stderr"]):
         return fail(recorded, options)

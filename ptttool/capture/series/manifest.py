@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 from msgspec import Struct
@@ -61,6 +61,22 @@ class SeriesRun(Struct, frozen=True):
     reason: str | None = None
 
 
+class Sought(Struct, frozen=True):
+    """What a series of short windows looked for.
+
+    Parameters
+    ----------
+    condition : str
+        The condition on the columns of a TLP.
+    window, index : int or None
+        The window in which it was true, and the number of its first such TLP; null while none is found.
+    """
+
+    condition: str
+    window: int | None = None
+    index: int | None = None
+
+
 @document("series")
 class Series(Struct, frozen=True):
     """The file ``NAME.series.json`` beside the recordings of a series.
@@ -73,11 +89,16 @@ class Series(Struct, frozen=True):
         The analyses that it was planned for.
     runs : tuple of SeriesRun
         The runs, in order: they were recorded one after another.
+    until : Sought or None
+        What windows were recorded for (``trace --until``); no key where the runs are of no such search.
     """
+
+    json_omits_none: ClassVar = ("until",)
 
     ptttool_series: int
     purposes: tuple[str, ...]
     runs: tuple[SeriesRun, ...]
+    until: Sought | None = None
 
     @property
     def missing(self) -> tuple[SeriesRun, ...]:

@@ -105,12 +105,12 @@ def record_series(
     """
     path = series_path(output)
     require_output(output, force=True)  # nothing is written to it
-    before = _earlier(path)
+    before = earlier(path)
     for target in (*(plan.output for plan in plans), path):
         _require_new(target, force=plans[0].force, planned=bool(purposes))
     pairs = zip(plans, names, strict=True)
     series = Series(VERSION, tuple(purposes), tuple(SeriesRun(name, plan.output.name, str(plan.chosen.built)) for plan, name in pairs))
-    diagnostics = list(_left_behind(path, series, before))
+    diagnostics = list(left_behind(path, series, before))
     failure: PtttoolError | None = None
     stopped_by: str | None = None
     recorded: list[tuple[Plan, Recorded]] = []
@@ -134,7 +134,7 @@ def record_series(
                 if report is not None and (missing := series.missing_diagnostic(str(path))) is not None:
                     report(missing)
             else:
-                _put_back(path, before)
+                put_back(path, before)
             raise
         recorded.append((plan, done))
         series, stopped_by = series.with_run(number, RunState.RECORDED), done.stopped_by
@@ -143,7 +143,7 @@ def record_series(
             failure = failure or problem
             break
     if not recorded and failure is not None:
-        _put_back(path, before)
+        put_back(path, before)
         raise failure
     missing = series.missing_diagnostic(str(path))
     return RecordedSeries(path, series, tuple(recorded), stopped_by, failure, (*diagnostics, *(() if missing is None else (missing,))))
@@ -169,7 +169,7 @@ def _saved(path: Path, series: Series) -> PtttoolError | None:
     return None
 
 
-def _earlier(path: Path) -> Series | None:
+def earlier(path: Path) -> Series | None:
     """Return the earlier series of that name; an OutputError where the file is another one, which is not overwritten."""
     try:
         return load(path)
@@ -180,7 +180,7 @@ def _earlier(path: Path) -> Series | None:
         raise OutputError(message, hint="move it away, or name another file with -o", code="not-a-series") from None
 
 
-def _put_back(path: Path, before: Series | None) -> None:
+def put_back(path: Path, before: Series | None) -> None:
     """Undo what a series wrote that recorded nothing: the earlier file is there again."""
     with suppress(OSError, PtttoolError):
         if before is None:
@@ -189,7 +189,7 @@ def _put_back(path: Path, before: Series | None) -> None:
             save(path, before)
 
 
-def _left_behind(path: Path, series: Series, before: Series | None) -> list[Diagnostic]:
+def left_behind(path: Path, series: Series, before: Series | None) -> list[Diagnostic]:
     """Name the recordings of an earlier series of that name that this one does not replace."""
     ours = {run.file for run in series.runs}
     left = [] if before is None else [run.file for run in before.runs if run.file not in ours and path.with_name(run.file).exists()]

@@ -16,7 +16,7 @@ import typer
 from ptttool.cli.app import DemoOption, JsonOption, SysfsOption, app
 from ptttool.cli.help.about import Example, KeptFile, Stage
 from ptttool.cli.options.event import AuxSizeOption, CpuOption, EventTerms, ForOption
-from ptttool.cli.options.given import given
+from ptttool.cli.options.given import given, refuse_beside
 from ptttool.cli.options.units import parse_duration, parse_size
 from ptttool.cli.terminal.interrupts import tidy_end
 from ptttool.cli.terminal.talk import note, outlive_reader, print_diagnostic, print_diagnostics, print_json, print_line
@@ -34,12 +34,20 @@ if TYPE_CHECKING:
     from ptttool.planner.runs import Run
 
 
+# A window is a trace and nothing else; several runs and what runs beside them have no sense in it.
+_NOT_WITH_UNTIL = ("command", "keep_command", "purposes", "with_events", "anchors", "counters", "decode", "fail_on_loss")
+
 EXAMPLES = (
     Example("ptttool trace --rootport nvme0 --duration 10 -o nvme.data", "What an NVMe drive sends, for 10 seconds.", on_demo=True),
     Example("ptttool trace --rootport nvme0 --format 8dw -- fio job.fio", "Whole headers, while a program runs.", on_demo=True),
     Example("ptttool trace --rootport nvme0 --with nvme,irq -- fio job.fio", "And what the kernel had to do with it.", on_demo=True),
     Example("ptttool trace --rootport nvme0 --for latency --duration 10", "What an analysis needs; see 'ptttool plan'.", on_demo=True),
     Example("ptttool trace --rootport nvme0 --direction outbound --duration 5", "Each outbound type, one after another.", on_demo=True),
+    Example(
+        "ptttool trace --rootport nvme0 --format 8dw --until \"kind = 'MRd' and length_dw > 100\" -o seen.data",
+        "Short windows again and again; the one with such a TLP is kept, with those around it.",
+        on_demo=True,
+    ),
     Example(
         "ptttool trace --rootport ens2 --type p --direction outbound --dry-run",
         "The perf command for what the processor writes to a network card.",
@@ -53,6 +61,7 @@ FILES = (
     KeptFile("NAME.kernel.data", "With --with: the kernel's events beside NAME.data, another perf.data file."),
     KeptFile("FILE.old", "The recording that had the name before, with its FILE.old.ptttool.json."),
     KeptFile("FILE.series.json", "Of several runs: which there are, how far each came; it stands for their recordings."),
+    KeptFile("FILE.7-window.data", "With --until: a window that was kept, here the seventh."),
 )
 
 
@@ -91,6 +100,12 @@ def trace(
         bool, typer.Option("--anchors", help="Read registers of an endpoint behind the port meanwhile, ten times a second: the recording "
         "gets its own clock. The event has to trace such reads (outbound np, or --completions a).")
     ] = False,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="CONDITION", help="Record short windows again and again until one holds a TLP for "
+        "which this is true, such as \"status <> 'SC'\" (as --where of decode): it is kept, with the windows before and after it.")
+    ] = None,
+    window: Annotated[str, typer.Option("--window", metavar="TIME", help="With --until: how long each window records.")] = "50ms",
+    windows: Annotated[int | None, typer.Option("--windows", metavar="N", help="With --until: end after N windows.")] = None,
     decode: Annotated[bool, typer.Option("--decode/--no-decode", help="Read the recording afterwards and sum it up.")] = True,
     counters: Annotated[
         bool, typer.Option("--counters/--no-counters", help="Count TLPs beside the trace, where the kernel has the hisi_pcie PMU: what "
@@ -140,6 +155,11 @@ def trace(
     run after another, each as long as --duration or COMMAND, to FILE.1-outbound-p.data and so on. FILE.series.json stands for all of them
     wherever recordings are read together.
 
+    --until looks for what is rare: the device cannot keep the last moments before an event, so windows are recorded, looked at and
+    removed, three at a time. What happens between two windows is not seen, and the result says which share of the time was. FILE stands
+    for the windows that are kept: FILE.7-window.data and so on, with FILE.series.json. --duration ends the search, and so does Ctrl-C.
+    Exit code 1: not found.
+
     On a recorded machine (--demo, --sysfs) a recording that was made there with the same options is replayed instead.
     """
     from ptttool.api.capture import choose_event, plan_recording
@@ -150,9 +170,14 @@ def trace(
     from ptttool.machine.discovery import open_source, require_machine
 
     outlive_reader(is_result=json or dry_run)
+    if until is None:
+        refuse_beside("a trace without --until", context, refused=("window", "windows"))
+    else:
+        refuse_beside("--until", context, refused=_NOT_WITH_UNTIL)
     options = what.asked(force=force, command=command)
     size = parse_size(aux_size, "--aux-size") if aux_size is not None else None
-    seconds = None if duration is None else parse_duration(duration)
+    total = None if duration is None else parse_duration(duration)
+    seconds = total if until is None else parse_duration(window, "--window")
     check_options(output, size or DEFAULT_AUX_SIZE, seconds, command or ())
     machine = require_machine(open_source(sysfs, demo), tune=not dry_run)
 
@@ -186,6 +211,9 @@ def trace(
         for each in chosen
     ]
     names = [run.name for run in runs]
+    if len(plans) > 1 and until is not None:
+        message = f"--until records one event again and again, and these are {len(plans)}: {', '.join(names)}"
+        raise UsageError(message, hint="choose one with --type", code="several-events")
     if len(plans) > 1:
         plans = plan_series(plans, names)
     diagnostics = [one for plan in plans for one in plan.diagnostics]
@@ -196,6 +224,9 @@ def trace(
         note(f"{len(plans)} runs, one after another, since the device does not trace them at once: {', '.join(names)}")
         if command:
             note(f"the command is run {len(plans)} times")
+    if until is not None:
+        _search(plans[0], until, windows, total, json=json, dry_run=dry_run, verbose=verbose)
+        return
     if dry_run:
         _print_commands(plans, json=json)
         return
@@ -238,7 +269,36 @@ def _planned(
     return plan
 
 
-def _print_commands(plans: Sequence[Plan], *, json: bool) -> None:
+def _search(plan: Plan, until: str, windows: int | None, duration: float | None, *, json: bool, dry_run: bool, verbose: bool) -> None:
+    """Record windows until one holds what is looked for, and report what was seen."""
+    from ptttool.api.until import check_condition, record_until
+    from ptttool.capture.series.windows import window_of
+    from ptttool.cli.terminal.recording_line import window_line
+    from ptttool.cli.views.until import report_search
+
+    assert plan.seconds is not None
+    if dry_run:
+        print_diagnostics(check_condition(until, plan.chosen))
+        _print_commands([window_of(plan, 1, plan.seconds)], json=json, until=until)
+        return
+    perf_stderr: list[str] = []
+    try:
+        with window_line() as show:
+            found = record_until(
+                plan, until, window=plan.seconds, windows=windows, duration=duration, progress=show, report=print_diagnostic
+            )
+        perf_stderr += [one.recorded.perf_stderr for one in found.kept]
+    except PtttoolError as error:
+        perf_stderr.append(str(error.details.get("perf_stderr", "")))
+        raise
+    finally:
+        for line in "".join(perf_stderr).splitlines() if verbose else ():
+            note(f"perf: {clean(line)}")
+    with _reader_may_be_gone(found.stopped_by):
+        report_search(plan, found, json=json)
+
+
+def _print_commands(plans: Sequence[Plan], *, json: bool, until: str | None = None) -> None:
     """Print the perf commands of each run: first that of the kernel's events, which begins before the trace."""
     from msgspec.structs import replace
 
@@ -249,7 +309,7 @@ def _print_commands(plans: Sequence[Plan], *, json: bool) -> None:
         line = shlex.join(plan.perf_command)
         beside = None if plan.kernel_command is None else shlex.join(plan.kernel_command)
         asked = PlanBody.of_plan(plan, plan.diagnostics)
-        documents.append(DryRunDocument(replace(asked, command=tuple(plan.perf_command)), line, beside))
+        documents.append(DryRunDocument(replace(asked, command=tuple(plan.perf_command)), line, beside, until))
         for one in () if json else filter(None, (beside, line)):
             print_line(clean(one))
     if json:

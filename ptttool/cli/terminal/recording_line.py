@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ptttool.api.until import Search
     from ptttool.capture.perf.recorder import RecordingProgress
     from ptttool.capture.plan import Plan
 
@@ -60,6 +61,26 @@ def progress_line(plan: Plan) -> Iterator[Callable[[RecordingProgress], None] | 
         news.set()
         if drawer.ident:
             drawer.join()
+
+
+@contextmanager
+def window_line() -> Iterator[Callable[[Search], None] | None]:
+    """Show how many windows were looked at on one line of standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.text import Text
+
+    from ptttool.cli.terminal.live import live_line
+
+    with live_line() as live:
+
+        def show(search: Search) -> None:
+            share = "" if search.share is None else f", {search.share:.3g} % of the time"
+            with suppress(OSError):  # the terminal is gone; the search ends by its signal
+                live.update(Text(f"{search.windows:,} windows, {search.tlps:,} TLPs{share}; not found yet (Ctrl-C stops)"), refresh=True)
+
+        yield show
 
 
 def progress_text(plan: Plan, progress: RecordingProgress, since: tuple[float, int]) -> str:
