@@ -20,6 +20,7 @@ from ptttool.cli.main import main
 from ptttool.errors import UsageError
 from tests.cli.test_trace import EIGHT_DW, PORT, SPOILT, Here, Live, error_of, here, live
 from tests.reference.hisi_ptt import read_recording
+from tests.test_json import problems_of
 
 __all__ = ["here", "live"]  # fixtures
 READS, WRITES, NONE = (str(FOLDER / f"m-8dw-port10-type{kind}-dir2.data.xz") for kind in (2, 1, 4))
@@ -34,7 +35,9 @@ def windows_of(*numbers: int) -> set[str]:
 def search(here: Here, *windows: str, condition: str = CONDITION, options: tuple[str, ...] = ()) -> tuple[dict[str, Any], int]:
     words = [*EIGHT_DW, "--until", condition, "--window", "20ms", "--json", *options]
     done = here.run(*words, STANDIN_WINDOWS=",".join(windows))
-    return json.loads(done.stdout), done.returncode
+    body = json.loads(done.stdout)
+    assert problems_of("trace-until" if "until" in body else "error", body) == []
+    return body, done.returncode
 
 
 def matches(packed: str, folder: Path) -> list[int]:
@@ -67,6 +70,7 @@ def test_the_window_is_kept_with_those_around_it(here: Here, at: int, most: int 
     series = load(here.folder / "perf.series.json")
     assert [run.name for run in series.runs] == list(kept)
     assert {run.state for run in series.runs} == {RunState.RECORDED}
+    assert problems_of("series", json.loads((here.folder / "perf.series.json").read_text(encoding="utf-8"))) == []
     assert series.until == Sought(CONDITION, at, expected[0])
     assert (here.folder / f"perf.{at}-window.data").read_bytes() == lzma.decompress(Path(READS).read_bytes())
     read = json.loads(here.run("traffic", "perf.series.json", "--json", command="analyze").stdout)

@@ -78,9 +78,19 @@ def test_columns_are_seen_where_a_record_can_have_them(number: int) -> None:
 
 ATOMS = st.sampled_from(
     (
-        "kind = 'MRd'", "kind = 'CplD'", "class = 'P'", "class = 'NP'", "direction = 'inbound'", "direction = 'outbound'", "status = 'UR'",
-        "status is null", "ep = 1", "so = 1", "tag = 3", "message = 0x10",
-    )  # fmt: skip
+        "kind = 'MRd'",
+        "kind = 'CplD'",
+        "class = 'P'",
+        "class = 'NP'",
+        "direction = 'inbound'",
+        "direction = 'outbound'",
+        "status = 'UR'",
+        "status is null",
+        "ep = 1",
+        "so = 1",
+        "tag = 3",
+        "message = 0x10",
+    )
 )
 CONDITIONS = st.recursive(
     ATOMS,

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from ptttool.analyses.loss import causes_of
 from ptttool.api.recording import Ask, Recording, Request
-from ptttool.api.verdict import lost, not_as_asked, refuse_empty
 from ptttool.capture.documents import PlanBody
 from ptttool.capture.keep import Recorded
 from ptttool.capture.plan import Plan
@@ -26,6 +25,7 @@ from ptttool.documents import ErrorBody, document
 from ptttool.errors import EmptyTraceError, InterruptedByUserError, PerfError, PtttoolError
 from ptttool.pipeline.summary import RecordingSummary, summarize
 from ptttool.planner.check import PlanCheck, not_in_recording
+from ptttool.planner.verdict import lost, not_as_asked, refuse_empty
 from ptttool.wording import clean, in_words
 
 
