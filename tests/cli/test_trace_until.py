@@ -294,9 +294,9 @@ def test_python_refuses_a_command(tmp_path: Path) -> None:
     import ptttool
 
     chosen = ptttool.build_event(ptttool.find_machine(demo=True), root_ports=PORT[1:], format="8dw")
-    for options, code in (({"command": ["true"]}, "command-with-until"), ({"window": 1e-4}, "window-too-short")):
-        plan = ptttool.plan_recording(chosen, output=tmp_path / "x.data", command=options.pop("command", ()))
+    for command, window, code in ((["true"], 0.05, "command-with-until"), ([], 1e-4, "window-too-short")):
+        plan = ptttool.plan_recording(chosen, output=tmp_path / "x.data", command=command)
         with pytest.raises(UsageError) as caught:
-            record_until(plan, "ep = 1", **options)
+            record_until(plan, "ep = 1", window=window)
         assert caught.value.code == code
     assert list(tmp_path.iterdir()) == []

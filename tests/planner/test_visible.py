@@ -22,7 +22,7 @@ from ptttool.tlp.codes import TYPES
 from ptttool.tlp.columns import TLP_SCHEMA
 from tests.reference import hisi_ptt as reference
 
-EVENTS = [
+EVENTS: list[dict[str, Any]] = [
     {"format": "4dw"},
     {"format": "4dw", "direction": "both", "types": ("np", "cpl")},
     {"format": "4dw", "direction": "outbound", "types": ("np",)},
@@ -34,7 +34,7 @@ EVENTS = [
 
 @cache
 def event(number: int) -> ChosenEvent:
-    return build_event(device="hisi_ptt0_0", root_ports=["00:10.0"], **EVENTS[number])  # type: ignore[arg-type]
+    return build_event(device="hisi_ptt0_0", root_ports=["00:10.0"], **EVENTS[number])
 
 
 @cache
