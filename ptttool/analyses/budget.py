@@ -39,3 +39,4 @@ MAX_REQUESTERS: Final = Budget(
 MAX_LISTED: Final = Budget(64, "rows", "Rows of a list in the result of an analysis; the others are counted.")
 MAX_ATTRIBUTE_SUMS: Final = Budget(1 << 16, "sums", "Sums by requester, kind, direction and attributes; other TLPs are counted.")
 MAX_BLOCKS: Final = Budget(1 << 9, "blocks", "Blocks of a recording that are summed up to compare it; a longer one has larger ones.")
+MAX_COMPARED: Final = Budget(100, "recordings", "Recordings of a side that `compare` takes: the exact test of more takes too long.")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ptttool.analyses.budget import MAX_COMPARED
 from ptttool.api import listed
 from ptttool.api.reading import Reading
 from ptttool.api.recording import request_of
+from ptttool.errors import UsageError
 from ptttool.pipeline.analyzing.ask import Ask
 from ptttool.pipeline.analyzing.several import (
     Analyzed,
@@ -32,6 +35,7 @@ __all__ = [
     "RecordingSums",
     "analyze",
     "compare",
+    "sides_of",
     "with_folders",
 ]
 
@@ -89,7 +93,7 @@ def analyze(
     >>> found.recordings[0].results["summary"].records
     5569
     """
-    files = with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
+    files = _files(paths)
     analyses = listed(names)
     sums = RecordingSums(analyses)
     with workers_for(files, jobs) as workers:
@@ -99,9 +103,60 @@ def analyze(
     return sums.document(done)
 
 
+def sides_of(first: str | Path | Sequence[str | Path], second: str | Path | Sequence[str | Path]) -> tuple[list[str], list[str]]:
+    """Return the recordings of the two sides of a comparison.
+
+    Parameters
+    ----------
+    first, second : str, Path, or sequence of them
+        Recordings, or folders of recordings.
+
+    Raises
+    ------
+    UsageError
+        A side has none (code ``no-recordings``) or too many (``too-many-recordings``); with several of a side, a recording stands twice
+        (``same-recording``), which would count as two.
+    InputError
+        A folder holds no recording.
+    """
+    sides = _files(first), _files(second)
+    for name, side in zip("AB", sides, strict=True):
+        if not side:
+            raise UsageError(f"side {name} has no recording", code="no-recordings")
+        if len(side) > MAX_COMPARED:
+            hint = f"up to {MAX_COMPARED} are compared"
+            raise UsageError(f"side {name} has {len(side):,} recordings", hint=hint, code="too-many-recordings")
+    if len(sides[0]) + len(sides[1]) > 2:
+        places: dict[object, str] = {}
+        for path in (*sides[0], *sides[1]):
+            earlier = places.setdefault(_place(path), path)
+            if earlier is not path:
+                also = "" if earlier == path else f" (also {earlier})"
+                raise UsageError(
+                    f"{path}{also} stands twice",
+                    hint="each recording counts once: one more says something only if it was recorded by itself",
+                    code="same-recording",
+                    path=path,
+                )
+    return sides
+
+
+def _files(paths: str | Path | Sequence[str | Path]) -> list[str]:
+    return with_folders([str(path) for path in ([paths] if isinstance(paths, str | Path) else paths)])
+
+
+def _place(path: str) -> object:
+    """Return what is the same for two names of one file."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - an address is no path
+    except (OSError, ValueError):
+        return path
+    return status.st_dev, status.st_ino
+
+
 def compare(
-    first: str | Path,
-    second: str | Path,
+    first: str | Path | Sequence[str | Path],
+    second: str | Path | Sequence[str | Path],
     *,
     where: str | None = None,
     parts: int = 32,
@@ -110,16 +165,16 @@ def compare(
     tick_ns: float | None = None,
     jobs: int = 1,
 ) -> Comparison:
-    """Compare two recordings of TLPs: side by side, and in what equal parts of one differ from those of the other.
+    """Compare recordings of TLPs of two sides, such as before and after a change; the recording is the unit.
 
     Parameters
     ----------
-    first, second : str or Path
-        The recordings, before and after a change.
+    first, second : str, Path, or sequence of them
+        The recordings of each side, or folders of them.
     where : str or None
         Only rows for which this SQL condition is true.
     parts : int
-        Parts that each recording is cut into, at most.
+        Parts that each recording is cut into, at most, to describe one recording a side.
     parameters : Mapping or None
         As :func:`ptttool.open` takes them.
     time_model, tick_ns, jobs
@@ -128,12 +183,14 @@ def compare(
     Returns
     -------
     Comparison
-        The recordings, warnings where they may not be comparable, totals, and measures; ``changes`` are those that differ.
+        The recordings, warnings where they may not be comparable, totals, and measures; ``changes`` are those that differ. So few
+        recordings that no difference could be found have no verdict.
 
     Raises
     ------
     UsageError
-        A recording is not of TLPs (code ``no-tlps``), or the condition means nothing.
+        A recording is not of TLPs (code ``no-tlps``), or stands twice (``same-recording``), or is one too many; the condition means
+        nothing.
     InputError
         A recording is missing or is none.
     AccessError
@@ -145,7 +202,7 @@ def compare(
     >>> ptttool.compare(path, path).changes
     []
     """
-    paths = (str(first), str(second))
-    with workers_for(paths, jobs) as workers:
+    sides = sides_of(first, second)
+    with workers_for([*sides[0], *sides[1]], jobs) as workers:
         read = Reading(request_of(None, parameters), Ask(workers, time=TimeOptions(time_model, tick_ns)), where)
-        return read.comparison(paths, parts)[0]
+        return read.comparison(*sides, parts)[0]

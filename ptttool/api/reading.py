@@ -83,13 +83,13 @@ class Reading:
 
         return self.found(recording, partial(follow, index=index))
 
-    def comparison(self, paths: Sequence[str], parts: int) -> tuple[Comparison, list[PtttoolError]]:
-        """Return in what equal parts of two recordings differ, and the errors of damaged ones."""
+    def comparison(self, first: Sequence[str], second: Sequence[str], parts: int) -> tuple[Comparison, list[PtttoolError]]:
+        """Return in what the recordings of two sides differ, and the errors of damaged ones."""
         from ptttool.analyses.compare.comparison import compare
         from ptttool.pipeline.analyzing.compare import measure
 
-        (first, second), failures = self.each(paths, lambda one: self.found(one, measure))
-        return compare(first, second, parts), failures
+        found, failures = self.each([*first, *second], lambda one: self.found(one, measure))
+        return compare(found[: len(first)], found[len(first) :], parts), failures
 
     def each(
         self,

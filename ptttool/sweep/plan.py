@@ -9,13 +9,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from ptttool.analyses.compare.statistics import ALPHA
 from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.errors import UsageError
 from ptttool.machine.model import PttDevice
 from ptttool.sweep.design import MOST_ROUNDS, Design, DesignKind, Values, design, schedule
 from ptttool.sweep.log import DIGEST, LONGEST_SEED
 from ptttool.sweep.metrics.contract import Metric
-from ptttool.sweep.signed_rank import ALPHA, rounds_needed, smallest_p
+from ptttool.sweep.signed_rank import rounds_needed, smallest_p
 from ptttool.sweep.statistics import comparisons_of
 from ptttool.tune.attributes import clamped_value, is_clamped, parse_assignments, resolve_attributes, stored_value
 from ptttool.tune.values import attribute_names, read_value

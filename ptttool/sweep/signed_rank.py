@@ -11,8 +11,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-ALPHA = 0.05
-"""The probability of finding a difference in a sweep where there is none."""
+from ptttool.analyses.compare.statistics import ALPHA
 
 POWER = 0.8
 """The probability with which a difference of the size that is called detectable is found."""

@@ -2,7 +2,7 @@
 
 Each setting is compared with the baseline within rounds, by Wilcoxon's signed-rank test (two-sided). All comparisons of a sweep are
 corrected together by Holm's method (1979): where no setting makes a difference, the probability that any is found is at most
-:data:`~ptttool.sweep.signed_rank.ALPHA`.
+:data:`~ptttool.analyses.compare.statistics.ALPHA`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ptttool.analyses.compare.statistics import ALPHA, holm
 from ptttool.sweep.design import Design, Values
 from ptttool.sweep.metrics.contract import Better, Metric
-from ptttool.sweep.signed_rank import ALPHA, detectable, interval_of_shift, p_value, smallest_p
+from ptttool.sweep.signed_rank import detectable, interval_of_shift, p_value, smallest_p
 
 Table = Mapping[tuple[int, Values], float]
 """The values of one metric, by round and setting; runs without a value are not in it."""
@@ -180,17 +181,6 @@ def analyze(plan: Design, measured: Sequence[tuple[Metric, Table]]) -> tuple[Met
             )
         )
     return tuple(results)
-
-
-def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Correct p values for many comparisons, by Holm's method; None, a comparison without data, counts as one that was made."""
-    by_size = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
-    results: list[float | None] = [None] * len(p_values)
-    largest = 0.0
-    for rank, (p, at) in enumerate(by_size):
-        largest = max(largest, min(1.0, p * (len(p_values) - rank)))
-        results[at] = largest
-    return results
 
 
 def _compare_all(plan: Design, values: Table, level: float) -> list[Comparison]:

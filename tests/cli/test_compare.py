@@ -1,4 +1,4 @@
-"""``ptttool compare``: two recordings side by side."""
+"""``ptttool compare``: recordings of two sides, and in what these differ."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_recording_does_not_differ_from_itself(capsys: pytest.CaptureFixture[s
     found = document(capsys, str(TLPS), str(TLPS))
     assert found == to_json(ptttool.compare(TLPS, TLPS))
     assert found["warnings"] == []
-    assert {measure["verdict"] for measure in found["measures"]} == {"no-difference-found"}
-    assert all(measure["medians"][0] == measure["medians"][1] and measure["delta"] == 0 for measure in found["measures"])
+    assert found["measures"] and all(measure["medians"][0] == measure["medians"][1] for measure in found["measures"])
+    assert {(measure["delta"], measure["shift"]) for measure in found["measures"]} == {(0, 0)}
     assert [total["tlps"] for total in found["totals"]] == [[4930, 4930], [639, 639]]
     # As in analyze traffic: writes ask for nothing.
     assert found["totals"][0]["requested_bytes"] == [0, 0] and min(found["totals"][1]["requested_bytes"]) > 0
@@ -49,14 +49,107 @@ def generated(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> 
 
 
 def test_noise_and_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two recordings of the same traffic do not differ; one of half of it has other shares."""
-    first = generated(tmp_path / "a.data", capsys, "--seed", "1")
-    second = generated(tmp_path / "b.data", capsys, "--seed", "2")
-    alike = document(capsys, first, second)
-    assert [measure for measure in alike["measures"] if measure["verdict"] in ("higher", "lower")] == []
+    """Recordings of the same traffic do not differ; those of other traffic do, in what is other."""
+    nvme, again, network = (
+        [
+            generated(
+                tmp_path / f"{profile}{seed}.data",
+                capsys,
+                *"--direction inbound --size 64K --profile".split(),
+                profile,
+                "--seed",
+                str(seed),
+            )
+            for seed in seeds
+        ]
+        for profile, seeds in (("nvme", range(1, 8)), ("nvme", range(8, 15)), ("network", range(1, 8)))
+    )
+    alike = document(capsys, *nvme, "--to", *again)
+    assert {measure["verdict"] for measure in alike["measures"]} == {"no-difference-found"}
+    found = document(capsys, "--json", *nvme, "--to", *network)
+    assert found == to_json(ptttool.compare(nvme, network))
+    assert found["sides"] == [nvme, network] and [side["name"] for side in found["recordings"]][:2] == ["A1", "A2"]
+    assert found["findable"]["smallest_p"] == 2 / 3432 and found["findable"]["needed"] <= 7
+    by_name = {(measure["name"], measure["direction"], measure["class"]): measure for measure in found["measures"]}
+    sizes = by_name["payload-size", "inbound", "P"]
+    assert (sizes["verdict"], sizes["n"], sizes["delta"], sizes["p"]) == ("lower", [7, 7], -1, 2 / 3432)
+    assert sizes["interval"][0] < sizes["shift"] < sizes["interval"][1] < 0 and sizes["confidence"] >= 0.95
+    # A value of each recording: that of its whole, as the analysis has it.
+    writes = [each for each in ptttool.analyze(nvme[0], "payload").recordings[0].results["payload"].groups if "write" in each.operation]
+    assert sizes["values"][0][0] == sum(each.bytes for each in writes) / sum(each.tlps for each in writes)
     # Rows that are left out of one recording change what is left of it.
-    whole = ptttool.compare(first, second, where="kind <> 'MWr' OR payload_bytes > 64 OR index % 2 = 0")
+    whole = ptttool.compare(nvme[0], again[0], where="kind <> 'MWr' OR payload_bytes > 64 OR index % 2 = 0")
     assert whole.recordings[0].records < alike["recordings"][0]["records"]
+
+
+def test_too_few_recordings_have_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """However much they differ: of three and three, the smallest p is 0.1."""
+    paths = [generated(tmp_path / f"{number}.data", capsys, "--size", "64K", "--seed", str(number)) for number in range(4)]
+    one = document(capsys, str(TLPS), paths[0])
+    assert one["measures"] and {(each["verdict"], each["p"], each["p_corrected"]) for each in one["measures"]} == {(None, None, None)}
+    assert {each["interval"] for each in one["measures"]} == {None} and one["findable"]["smallest_p"] == 1
+    assert all(each["shift"] == each["values"][1][0] - each["values"][0][0] for each in one["measures"])
+    few = document(capsys, paths[0], paths[1], "--to", paths[2], paths[3])
+    assert few["findable"]["smallest_p"] == 1 / 3 and few["findable"]["needed"] > 3
+    assert {each["verdict"] for each in few["measures"]} == {None} and {each["n"][0] for each in few["measures"]} == {2}
+    assert all(each["interval"] and each["confidence"] == pytest.approx(2 / 3) for each in few["measures"])
+    assert main(["compare", *paths[:2], "--to", *paths[2:]]) == 0
+    assert f" {few['findable']['needed']} of each side" in capsys.readouterr().out
+
+
+WAYS = [
+    "A --to B C --json",
+    "--json A --to B C",
+    "--to B C --json A",
+    "A --to=B C --to json",
+    "--to json A --to B --to C",
+    "A --to B C json",
+    "A --to B -q --to C --json",
+    "--to B C --to json -- A",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sides")
+    for seed, name in enumerate("ABC"):
+        assert main(["generate", "-o", str(folder / name), "--seed", str(seed), "--size", "16K"]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("line", WAYS)
+def test_ways_to_name_the_sides(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(folder)
+    capsys.readouterr()
+    assert main(["compare", *line.split()]) == 0
+    assert json.loads(capsys.readouterr().out)["sides"] == [["A"], ["B", "C"]]
+
+
+def test_folders_are_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each stands for its recordings; one named as a form is written with its folder."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for number in (1, 2):
+            generated(tmp_path / name / f"{number}.data", capsys, "--seed", f"{ord(name)}{number}", "--size", "16K")
+    found = document(capsys, str(tmp_path / "a"), str(tmp_path / "b"))
+    assert [len(side) for side in found["sides"]] == [2, 2]
+    Path(tmp_path / "md").write_bytes(TLPS.read_bytes())
+    assert document(capsys, str(TLPS), "--to", str(tmp_path / "md"))["sides"][1] == [str(tmp_path / "md")]
+
+
+def test_a_class_that_one_recording_lacks_is_none_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where all were recorded alike, and the directions of all are known, or of none."""
+    paths = []
+    for number, lines in enumerate((["MWr"], ["MWr", "MRd"], ["MRd", "MRd"])):
+        dw0 = {"MWr": 0x60000001, "MRd": 0x20000001}
+        paths.append(tmp_path / f"{number}.bin")
+        paths[-1].write_bytes(b"".join(struct.pack("<8I", 0xFFFFFFFF, 0, dw0[one], 0x0100000F, 0, 0x1000, 0, 5) for one in lines) * 64)
+    found = document(capsys, str(paths[0]), str(paths[1]), "--to", str(paths[2]), "--input", "8dw", "--downstream", "01")
+    shares = {(each["direction"], each["class"]): each["values"] for each in found["measures"] if each["name"] == "tlp-share"}
+    assert shares == {("inbound", "P"): [[100, 50], [0]], ("inbound", "NP"): [[0, 50], [100]]}
+    blind = document(capsys, str(paths[0]), str(paths[1]), "--to", str(paths[2]), "--input", "8dw")
+    shares = {(each["direction"], each["class"]): each["values"] for each in blind["measures"] if each["name"] == "tlp-share"}
+    assert shares == {("unknown", "P"): [[100, 50], [0]], ("unknown", "NP"): [[0, 50], [100]]}
 
 
 def test_recordings_that_are_not_comparable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,7 +160,12 @@ def test_recordings_that_are_not_comparable(tmp_path: Path, capsys: pytest.Captu
     cut.write_bytes(TLPS.read_bytes()[:8000])
     short = document(capsys, str(TLPS), str(cut), code=6)
     assert {"too-short", "other-length"} <= {warning["code"] for warning in short["warnings"]}
-    assert {measure["verdict"] for measure in short["measures"]} <= {"too-few-parts"}
+    assert {measure["verdict"] for measure in short["measures"]} <= {None}
+    # Any of several, by its name, and the others are compared.
+    several = document(capsys, str(TLPS), str(cut), "--to", str(OTHER), code=6)
+    assert {"too-short", "other-length", "other-tlps"} <= {warning["code"] for warning in several["warnings"]}
+    assert "A2" in next(warning["message"] for warning in several["warnings"] if warning["code"] == "too-short")
+    assert several["error"] == short["error"]
 
 
 def test_unknown_directions_are_not_silent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,13 +200,15 @@ def test_errors_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         with ptttool.open(paths[-1], "hisi-ptt", parameters={"input": "8dw"}) as recording:
             sides.append(recording.analyze("errors"))
     found = document(capsys, *map(str, paths), "--input", "8dw")["errors"]
-    assert found == to_json(error_counts(*sides))
+    assert found == to_json(error_counts(sides[:1], sides[1:]))
     assert {each["code"]: (each["counts"], each["indexes"]) for each in found} == {
         "poisoned": ([64, 0], [0, None]),
         "byte-enables": ([0, 64], [None, 0]),
     }
-    unseen = error_counts(sides[0], replace(sides[1], not_seen=["poisoned"]))
+    unseen = error_counts(sides[:1], [replace(sides[1], not_seen=["poisoned"])])
     assert {each.code: each.counts for each in unseen} == {"poisoned": (64, None), "byte-enables": (0, 64)}
+    (poisoned, _) = error_counts(sides, sides[:1])
+    assert (poisoned.counts, poisoned.shares, poisoned.indexes) == ((64, 64), (0.5, 1.0), (None, 0))
 
 
 def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,6 +225,15 @@ def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         (["-", "-"], "stdin-twice", 2),
         ([str(TLPS), "missing.data"], "no-such-file", 6),
         ([str(TLPS), str(TLPS), "--to", "pdf"], "unknown-form", 2),
+        ([str(TLPS), "--to", "missing.data"], "no-such-file", 6),
+        ([str(TLPS)], "missing-argument", 2),
+        (["--to", str(TLPS)], "missing-argument", 2),
+        ([str(TLPS), str(OTHER), "--to"], "missing-value", 2),
+        ([str(TLPS), str(OTHER), str(FEW_BITS)], "which-side", 2),
+        ([str(TLPS), str(OTHER), "--to", str(TLPS)], "same-recording", 2),
+        ([str(TLPS), f"{TLPS.parent}/../{TLPS.parent.name}/{TLPS.name}", "--to", str(OTHER)], "same-recording", 2),
+        ([*map(str, range(101)), "--to", str(TLPS)], "too-many-recordings", 2),
+        ([str(TLPS), str(OTHER), "--to", str(FEW_BITS), "--parts", "16"], "exclusive-options", 2),
         ([str(TLPS), str(TLPS), "--time-model", "sundial"], "bad-time-model", 2),
     ],
 )

@@ -41,7 +41,7 @@ _VALUES: Final = {
     "TARGET": "targets",
     "METRIC": "metrics",
 }
-_FILES: Final = frozenset({"FILE", "PATH", "DIR", "A", "B", "PROGRAM[@OFFSET]", "EVENT|CONFIG|FILE"})
+_FILES: Final = frozenset({"FILE", "PATH", "DIR", "A", "B...", "PROGRAM[@OFFSET]", "EVENT|CONFIG|FILE"})
 
 
 def words() -> dict[str, Any]:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ptttool.analyses.compare.statistics import ALPHA, holm
 from ptttool.sweep.design import Design, Values, design
 from ptttool.sweep.metrics.contract import Better
 from ptttool.sweep.metrics.parse import parse_metric
 from ptttool.sweep.signed_rank import (
-    ALPHA,
     POWER,
     cumulative,
     detectable,
@@ -23,7 +23,7 @@ from ptttool.sweep.signed_rank import (
     rounds_needed,
     smallest_p,
 )
-from ptttool.sweep.statistics import MetricResult, Verdict, analyze, comparisons_of, holm
+from ptttool.sweep.statistics import MetricResult, Verdict, analyze, comparisons_of
 
 Noise = Callable[[np.random.Generator, int], np.ndarray]
 THREE = design("factorial", {"a": 1}, {"a": [0, 1, 2]})

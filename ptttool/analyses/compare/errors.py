@@ -1,4 +1,4 @@
-"""Errors of two recordings side by side."""
+"""Errors of two sides of recordings."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from ptttool.analyses.errors.document import ErrorKind, Errors
+from ptttool.analyses.errors.document import Errors
 from ptttool.analyses.errors.kinds import KINDS
 from ptttool.analyses.shown import Cell, Column, Table, Unit, text_column
 
 
 class ErrorCounts(Struct, frozen=True):
-    """Errors of one kind in both recordings.
+    """Errors of one kind in the recordings of both sides.
 
     Parameters
     ----------
@@ -24,11 +24,11 @@ class ErrorCounts(Struct, frozen=True):
     of : str
         What the errors are counted among: ``TLPs``, ``completions``, ``requests``.
     counts : list of int or None
-        Errors in the first and in the second recording; null where the recording cannot show them.
+        Errors of the first and of the second side; null where a recording of it cannot show them.
     shares : list of float or None
         Their shares of what they are counted among, from 0 to 1; null likewise.
     indexes : list of int or None
-        Numbers of the first error in each recording; null where there is none.
+        Numbers of the first error in the recording; null where there is none, and for several recordings.
     """
 
     code: str
@@ -39,28 +39,29 @@ class ErrorCounts(Struct, frozen=True):
     indexes: tuple[int | None, int | None]
 
 
-def error_counts(first: Errors, second: Errors) -> list[ErrorCounts]:
-    """Return the kinds of errors that at least one of two recordings has.
+def error_counts(first: Sequence[Errors], second: Sequence[Errors]) -> list[ErrorCounts]:
+    """Return the kinds of errors that at least one recording has.
 
     Parameters
     ----------
-    first, second : Errors
-        The errors of each recording.
+    first, second : sequence of Errors
+        The errors of the recordings of each side.
     """
-    sides = first, second
-    side_kinds = [{kind.code: kind for kind in side.kinds} for side in sides]
     rows = []
     for code, kind in KINDS.items():
-        if any(code in kinds for kinds in side_kinds):
-            one, other = (_side(side, kinds.get(code), code) for side, kinds in zip(sides, side_kinds, strict=True))
+        if any(each.code == code for one in (*first, *second) for each in one.kinds):
+            one, other = (_side(side, code, kind.of.value) for side in (first, second))
             rows.append(ErrorCounts(code, kind.meaning, kind.of.value, (one[0], other[0]), (one[1], other[1]), (one[2], other[2])))
     return rows
 
 
-def _side(side: Errors, kind: ErrorKind | None, code: str) -> tuple[int | None, float | None, int | None]:
-    if kind is not None:
-        return kind.count, kind.share, kind.index
-    return (None, None, None) if code in side.not_seen else (0, 0.0, None)
+def _side(side: Sequence[Errors], code: str, of: str) -> tuple[int | None, float | None, int | None]:
+    found = [next((kind for kind in one.kinds if kind.code == code), None) for one in side]
+    if any(kind is None and code in one.not_seen for kind, one in zip(found, side, strict=True)):
+        return None, None, None
+    count = sum(kind.count for kind in found if kind is not None)
+    whole = sum({"TLPs": one.tlps, "completions": one.completions, "requests": one.requests}[of] for one in side)
+    return count, count / whole if whole else 0.0, found[0].index if len(side) == 1 and found[0] is not None else None
 
 
 _COLUMNS: Final = (

@@ -32,7 +32,7 @@ Measured: TypeAlias = tuple[str, Sample]
 """The unit, and a value for each part that has one."""
 
 
-def measures_of(sums: Sums, tick_ns: float | None) -> Iterator[tuple[Key, Measured]]:
+def measures_of(sums: Sums, tick_ns: float | None, seen: Sums) -> Iterator[tuple[Key, Measured]]:
     """Yield what can be measured in parts.
 
     Parameters
@@ -41,6 +41,8 @@ def measures_of(sums: Sums, tick_ns: float | None) -> Iterator[tuple[Key, Measur
         The sums of each part.
     tick_ns : float or None
         Nanoseconds of a tick, where that is known.
+    seen : ndarray of int64, shape (:data:`blocks.WIDTH`,)
+        Sums of what is measured where it is above 0.
     """
     per, scale = (f"{_TICKS:,} ticks", float(_TICKS)) if tick_ns is None else ("second", _SECOND / tick_ns)
     ticks = sums[:, blocks.TICKS]
@@ -50,14 +52,14 @@ def measures_of(sums: Sums, tick_ns: float | None) -> Iterator[tuple[Key, Measur
     for direction, direction_name in enumerate(DIRECTIONS):
         for class_, class_name in enumerate(CLASSES):
             at = blocks.cell(direction, class_)
-            if not tlps[:, at].any():
+            if not seen[blocks.TLPS + at]:
                 continue
             named = direction_name, class_name
             yield from _measured(("tlp-share", *named), "%", tlps[:, at] * 100.0, whole)
             yield from _measured(("payload-size", *named), "bytes", sums[:, blocks.DATA + at], sums[:, blocks.WITH_DATA + at])
             if class_name == "NP":
                 yield from _measured(("request-size", *named), "bytes", sums[:, blocks.ASKED + at], sums[:, blocks.ASKING + at])
-            if sums[:, blocks.DATA + at].any():
+            if seen[blocks.DATA + at]:
                 yield from _measured(("data-rate", *named), f"bytes a {per}", sums[:, blocks.DATA + at] * scale, ticks)
     yield from _measured(("error-share", None, "CPL"), "per million", sums[:, blocks.ERRORS] * 1e6, sums[:, blocks.COMPLETIONS])
 

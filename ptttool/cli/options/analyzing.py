@@ -16,7 +16,8 @@ ToOption = Annotated[
 PAGE = 20
 """Rows of a table on a terminal, unless the user names another number."""
 
-_FORMS = ("text", "md", "json")
+FORMS = ("text", "md", "json")
+"""How results can be shown."""
 
 
 def form_of(to: str | None, *, json: bool) -> str:
@@ -27,8 +28,8 @@ def form_of(to: str | None, *, json: bool) -> str:
     UsageError
         There is no such form (code ``unknown-form``), or the options exclude each other.
     """
-    if to is not None and to not in _FORMS:
-        raise UsageError(f"--to {to}: results are not shown so", hint="known: " + ", ".join(_FORMS), code="unknown-form")
+    if to is not None and to not in FORMS:
+        raise UsageError(f"--to {to}: results are not shown so", hint="known: " + ", ".join(FORMS), code="unknown-form")
     if json and to not in (None, "json"):
         raise UsageError(f"--json and --to {to} exclude each other", hint="--json is --to json")
     return "json" if json else to or "text"

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from ptttool.analyses.compare.statistics import ALPHA
 from ptttool.cli.terminal.talk import console, note, plain_table, print_line
 from ptttool.sweep.picture import figure, verdict_words
-from ptttool.sweep.signed_rank import ALPHA, POWER
+from ptttool.sweep.signed_rank import POWER
 from ptttool.sweep.statistics import Comparison, MetricResult, Verdict
 from ptttool.wording import clean, counted, in_words
 

@@ -1,4 +1,4 @@
-"""Two recordings, each read once, and compared."""
+"""Recordings, each read once, to be compared."""
 
 from __future__ import annotations
 
