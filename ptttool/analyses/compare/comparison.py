@@ -299,8 +299,8 @@ class Comparison(Shown, Struct, frozen=True):
             )
         return (
             "A and B: medians of the recordings; shift: the median of the differences of all pairs, and between what it is with 95 % "
-            "confidence, or the less that is said; p: exact rank test, corrected for all measures; delta: how much more often a recording of B is above one "
-            "of A than below it"
+            "confidence, or the less that is said; p: exact rank test, corrected for all measures; delta: how much more often a recording "
+            "of B is above one of A than below it"
         )
 
 
