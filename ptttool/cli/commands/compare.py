@@ -24,7 +24,10 @@ from ptttool.errors import UsageError
 _SIDES = "ptttool compare A1 A2 A3 --to B1 B2 B3"
 EXAMPLES = (
     Example("ptttool compare before.data after.data", "Before and after a change: how the two recordings differ."),
-    Example("ptttool compare a1.data a2.data --to b1.data b2.data", "Several recordings of each side: with enough of them, a verdict."),
+    Example(
+        "ptttool compare before1.data before2.data --to after1.data after2.data",
+        "Several recordings of each side: with enough of them, a verdict.",
+    ),
 )
 
 

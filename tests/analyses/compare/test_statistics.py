@@ -75,7 +75,7 @@ def test_the_interval_holds_the_shifts_that_the_test_does_not_refute(m: int, n: 
 
 def test_the_confidence_is_what_so_few_can_have() -> None:
     assert shift_of(array([1]), array([5])) == (4, 4, 4, 0)
-    assert shift_of(array([1, 2, 3]), array([11, 12, 13])) == (10, 8, 12, pytest.approx(0.9))
+    assert shift_of(array([1, 2, 3]), array([11, 12, 13])) == pytest.approx((10, 8, 12, 0.9))
     assert shift_of(np.full(20, 3.0), np.full(20, 3.0))[:3] == (0, 0, 0)
     random = np.random.default_rng(1)
     held = 0

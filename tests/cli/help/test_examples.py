@@ -35,7 +35,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
         trace = ["trace", "--demo", "--no-decode", "--rootport", "0000:00:10.0", "--duration", "1"]
         assert main([*trace, "-o", "nvme.data"]) == 0
         assert main([*trace, "--direction", "both", "-o", "both.data"]) == 0
-        for name in ("before", "after"):
+        for name in ("before", "after", "before1", "before2", "after1", "after2"):
             shutil.copy("nvme.data", f"{name}.data")
             shutil.copy("nvme.data.ptttool.json", f"{name}.data.ptttool.json")
         assert main(["tune", "save", "--demo", "raid.toml"]) == 0
