@@ -2,11 +2,11 @@
 cimport cython
 
 cdef Py_ssize_t _KEY, _STATE, _REQUEST, _FIRST, _LAST, _AT, _SEGMENT, _TO_FIRST, _LIMIT, _EXPECTED, _REQUESTED, _RECEIVED, _COMPLETIONS
-cdef Py_ssize_t _STATUS, _KIND, _ROW, _OWN, _FRONT, _SENT, _WENT, _MINE, _LEVEL, _POSTED, _MORE, _MORE_ENDS, _MORE_INDEX
+cdef Py_ssize_t _STATUS, _KIND, _ROW, _OWN, _FRONT, _SENT, _WENT, _MINE, _LEVEL, _POSTED, _QUIET, _MORE, _MORE_ENDS, _MORE_INDEX
 cdef long long _ANSWERS, _ANSWERED, _OPEN, _CLOSED
 cdef long long _COMPLETE, _ERROR, _SHORT, _INSIDE, _END
 cdef int _IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST, _IS_POSTED, _GOES_OUT, _NOT_KNOWN
-cdef long long _AROUND
+cdef long long _AROUND, _UNSEEN
 cdef unsigned long long _WORD
 cdef long long _MOST_BYTES
 cdef Py_ssize_t _SUMS
@@ -18,8 +18,8 @@ cdef class Matcher:
     cdef unsigned long long seed
     cdef readonly Py_ssize_t used, ends, fronts, groups
     cdef readonly long long early, early_ends, gap
-    cdef readonly long long sent, went, level, lowest, posted
-    cdef readonly bint is_split, knows
+    cdef readonly long long sent, went, level, lowest, posted, quiet
+    cdef readonly bint is_split, knows, acts
     cdef readonly long long[::1] mine
     cdef readonly object front
 
@@ -30,8 +30,8 @@ cdef class Matcher:
     cpdef begin(self, const long long[:, ::1] answers, object front, long long gap)
 
     @cython.locals(
-        hole=Py_ssize_t, part=Py_ssize_t, row=Py_ssize_t, role=int, key="long long", number="long long", now="long long", size="long long",
-        left="long long", piece="long long", room="long long", ends=bint, way=int, wire="long long", is_sent=bint,
+        hole=Py_ssize_t, part=Py_ssize_t, row=Py_ssize_t, role=int, key="long long", number="long long", now="long long", last="long long",
+        size="long long", left="long long", piece="long long", room="long long", ends=bint, way=int, wire="long long", is_sent=bint,
     )
     cpdef rows(
         self, const unsigned char[::1] roles, const unsigned char[::1] kinds, const unsigned short[::1] requesters,

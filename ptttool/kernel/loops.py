@@ -12,7 +12,8 @@ import numpy as np
 
 ENTRY = (
     "key", "state", "request", "first", "last", "at", "segment", "to_first", "limit", "expected", "requested", "received", "completions",
-    "status", "kind", "row", "own", "front", "sent", "went", "mine", "level", "posted", "more", "more_ends", "more_index",
+    "status", "kind", "row", "own", "front", "sent", "went", "mine", "level", "posted", "quiet", "more", "more_ends",
+    "more_index",
 )  # fmt: skip
 """The last request with a key, or the completions in front of any; `more` of them cannot be those of an earlier request.
 
@@ -25,7 +26,7 @@ ANSWER = ("key", "index", "at", "segment", "status", "bytes", "count", "ends", "
 
 ENDED = (
     "request", "first", "last", "key", "kind", "requested", "received", "completions", "status", "ending", "is_cut", "has_end", "at",
-    "to_first", "to_last", "row", "sent", "went", "mine", "own", "front", "level", "posted",
+    "to_first", "to_last", "row", "sent", "went", "mine", "own", "front", "level", "posted", "quiet",
 )  # fmt: skip
 """A request that has ended."""
 
@@ -33,13 +34,18 @@ WAITS = ENDED[16:]
 """What went to devices, on the link, behind a request up to the completion that ended it, that one with it: bytes, completions, bytes of
 completions for the same requester, bytes of its own ones; completions in front of its first one. Then how many more requests of devices
 than last completions for them stand in front of it in the part; and the bytes of posted requests of devices behind the last TLP that went
-to devices, or -1 less those since the part began where none went.
+to devices, or -1 less those since the part began where none went. At last the longest time in ticks without any TLP since the last
+request of devices, or completion for one, in front of it, or -1 less the longest since the part began where there is none;
+:data:`UNSEEN` where it is not known.
 """
 
-FLOWS = ("sent", "went", "level", "lowest", "posted", "knows")
+FLOWS = ("sent", "went", "level", "lowest", "posted", "knows", "quiet", "acts")
 """Running sums at the end of a part: as of :data:`WAITS`; `lowest`: the lowest `level` in it, its start with it; `knows`: whether a TLP
-went to devices, or records were missing, in it.
+went to devices, or records were missing, in it; `acts`: whether there was a request of devices, or a completion for one, in it.
 """
+
+UNSEEN = 1 << 62
+"""A time that is not known: longer than any."""
 
 ORPHAN = ("key", "index", "count")
 """Completions without a request, behind a request with their key."""
@@ -62,13 +68,14 @@ AROUND = 20
 # The same names as C numbers.
 (
     _KEY, _STATE, _REQUEST, _FIRST, _LAST, _AT, _SEGMENT, _TO_FIRST, _LIMIT, _EXPECTED, _REQUESTED, _RECEIVED, _COMPLETIONS,
-    _STATUS, _KIND, _ROW, _OWN, _FRONT, _SENT, _WENT, _MINE, _LEVEL, _POSTED, _MORE, _MORE_ENDS, _MORE_INDEX,
+    _STATUS, _KIND, _ROW, _OWN, _FRONT, _SENT, _WENT, _MINE, _LEVEL, _POSTED, _QUIET, _MORE, _MORE_ENDS, _MORE_INDEX,
 ) = range(len(ENTRY))  # fmt: skip
 _ANSWERS, _ANSWERED, _OPEN, _CLOSED = STATES
 _COMPLETE, _ERROR, _SHORT, _INSIDE, _END = ENDINGS
 _IS_FIXED, _IS_WRITE, _HAS_DATA, _IS_COMPLETION, _IS_REQUEST, _IS_POSTED = ROLES
 _GOES_OUT, _NOT_KNOWN = OUTBOUND, UNKNOWN
 _AROUND = AROUND
+_UNSEEN = UNSEEN
 _WORD = (1 << 64) - 1
 # Columns of sums of levels.
 _SUMS = 5
@@ -104,21 +111,21 @@ class Matcher:
 
     Attributes
     ----------
-    entries : int64, shape (n, 26)
+    entries : int64, shape (n, 27)
         :data:`ENTRY`; the first `used` count.
-    ended : int64, shape (room, 23)
+    ended : int64, shape (room, 24)
         :data:`ENDED`; the first `ends` count.
     answers, orphans : int64, shapes (room, 13), (room, 3)
         :data:`ANSWER` and :data:`ORPHAN`; the first `fronts` and `groups` count.
     early, early_ends : int
         Completions whose request stands in front of a hole, and how many of them ended one.
-    front : ndarray of int64, shape (k, 26), or None
+    front : ndarray of int64, shape (k, 27), or None
         The entries at the first hole.
     is_split : bool
         Whether there was a hole.
     gap : int
         How requests ended that were open at the first hole and had no completion.
-    sent, went, level, lowest, posted, knows : int
+    sent, went, level, lowest, posted, knows, quiet, acts : int
         :data:`FLOWS`, up to where the loop is.
     mine : int64, shape (65536,)
         Bytes of completions on the link, by requester.
@@ -136,8 +143,8 @@ class Matcher:
         self.is_split = False
         self.front: Any = None
         self.gap = _INSIDE
-        self.sent = self.went = self.level = self.lowest = self.posted = 0
-        self.knows = False
+        self.sent = self.went = self.level = self.lowest = self.posted = self.quiet = 0
+        self.knows = self.acts = False
         self.mine = _zeros(1 << 16)
 
     def load(self, entries: Any) -> None:
@@ -164,11 +171,18 @@ class Matcher:
         time is not known) and `directions` (then none is known). `breaks` and `holes` are rows, ascending, `gaps` how requests end at the
         holes.
         """
-        hole = part = 0
+        hole = part = last = 0
         for row in range(len(kinds)):
             if hole < len(holes) and holes[hole] == row:
                 self.hole(gaps[hole])
                 hole += 1
+            while part < len(breaks) and breaks[part] <= row:
+                part += 1
+                self.quiet = _UNSEEN
+            if len(at):
+                if row:
+                    self.quiet = max(self.quiet, at[row] - last)
+                last = at[row]
             role = roles[kinds[row]]
             if not role & (_IS_COMPLETION | _IS_REQUEST | _IS_POSTED):
                 continue
@@ -183,8 +197,6 @@ class Matcher:
                 self.posted += wire
             if not role & (_IS_COMPLETION | _IS_REQUEST):
                 continue
-            while part < len(breaks) and breaks[part] <= row:
-                part += 1
             key = segments[row] if len(segments) else 0
             key = key << 16 | requesters[row]
             key = key << 16 | tags[row]
@@ -192,7 +204,9 @@ class Matcher:
             now = at[row] if len(at) else -1
             if role & _IS_REQUEST:
                 self._request(key, number, now, part, kinds[row], role, asked[row], size, row)
-                self.level += way != _GOES_OUT
+                if way != _GOES_OUT:
+                    self.level += 1
+                    self.quiet, self.acts = 0, True
                 continue
             left = piece = 0
             ends = True
@@ -205,6 +219,7 @@ class Matcher:
                 wire = 0
             else:
                 self.went += 1
+                self.quiet, self.acts = 0, True
                 self.mine[requesters[row]] += wire
                 self.level -= ends
                 self.lowest = min(self.lowest, self.level)
@@ -235,6 +250,7 @@ class Matcher:
             self.mine[key >> 16 & 0xFFFF],
         )
         self.entries[entry, _LEVEL], self.entries[entry, _POSTED] = self.level, self.posted if self.knows else -1 - self.posted
+        self.entries[entry, _QUIET] = self.quiet if self.acts else -1 - self.quiet
 
     def completion(
         self, key: int, index: int, at: int, segment: int, status: int, piece: int, count: int, ends: bool, hides: bool, wire: int,
@@ -393,7 +409,11 @@ class Matcher:
         else:
             self.ended[end, 16] = self.ended[end, 17] = self.ended[end, 18] = 0
         self.ended[end, 19], self.ended[end, 20] = self.entries[number, _OWN], self.entries[number, _FRONT]
-        self.ended[end, 21], self.ended[end, 22] = self.entries[number, _LEVEL], self.entries[number, _POSTED]
+        self.ended[end, 21], self.ended[end, 22], self.ended[end, 23] = (
+            self.entries[number, _LEVEL],
+            self.entries[number, _POSTED],
+            self.entries[number, _QUIET],
+        )
         self.ends = end + 1
         self.entries[number, _STATE] = _CLOSED
 

@@ -20,7 +20,7 @@ KEY, STATE, REQUEST, AT, SEGMENT, ROW, MORE, MORE_ENDS, MORE_INDEX = (
     loops.ENTRY.index(name) for name in ("key", "state", "request", "at", "segment", "row", "more", "more_ends", "more_index")
 )
 _ANSWER_AT, _ANSWER_SEGMENT, _ENDS, _HIDDEN = (loops.ANSWER.index(name) for name in ("at", "segment", "ends", "is_hidden"))
-_LEVEL, _POSTED = (loops.ENTRY.index(name) for name in ("level", "posted"))
+_LEVEL, _POSTED, _QUIET = (loops.ENTRY.index(name) for name in ("level", "posted", "quiet"))
 # Running sums, in entries and in completions.
 _SUMS = [loops.ENTRY.index(name) for name in ("sent", "went", "mine")]
 _ANSWER_SUMS = [loops.ANSWER.index(name) for name in ("sent", "went", "mine")]
@@ -105,7 +105,7 @@ class Found(NamedTuple):
 
     Parameters
     ----------
-    ended : ndarray of int64, shape (23, n)
+    ended : ndarray of int64, shape (24, n)
         Requests that have ended: :data:`ptttool.kernel.loops.ENDED`. Their rows are those of the batch, or slots (:class:`State`).
     orphans : ndarray of int64, shape (m, 3)
         Completions without a request: :data:`ptttool.kernel.loops.ORPHAN`.
@@ -132,6 +132,10 @@ class Flows(NamedTuple):
         posted requests of devices behind the last TLP that went to devices.
     knows : bool
         Whether `posted` does not reach back to the part before.
+    quiet : int
+        Longest time without any TLP since the last request of devices, or completion for one, in ticks.
+    acts : bool
+        Whether `quiet` does not reach back to the part before.
     requesters, mine : ndarray of int64, shape (n,)
         Requester IDs, ascending, and the bytes on the link of completions for them.
     """
@@ -142,6 +146,8 @@ class Flows(NamedTuple):
     lowest: int
     posted: int
     knows: bool
+    quiet: int
+    acts: bool
     requesters: Array
     mine: Array
 
@@ -161,6 +167,12 @@ class Flows(NamedTuple):
         become: Array = np.where(posted >= 0, posted, known if is_hole or self.knows else posted - self.posted)
         return become
 
+    def after(self, quiet: Array) -> Array:
+        """Return what ``quiet`` of requests of the part behind becomes."""
+        longest = np.maximum(-1 - quiet, self.quiet)
+        become: Array = np.where(quiet >= 0, quiet, longest if self.acts else -1 - longest)
+        return become
+
     def then(self, later: Flows, *, is_hole: bool) -> Flows:
         """Return those of both parts."""
         ids = np.union1d(self.requesters, later.requesters)
@@ -170,7 +182,11 @@ class Flows(NamedTuple):
         posted = later.posted if later.knows or is_hole else self.posted + later.posted
         knows = self.knows or later.knows or is_hole
         lowest = min(self.lowest, self.level + later.lowest)
-        return Flows(self.sent + later.sent, self.went + later.went, self.level + later.level, lowest, posted, knows, ids, mine)
+        quiet = later.quiet if later.acts else max(self.quiet, later.quiet)
+        return Flows(
+            self.sent + later.sent, self.went + later.went, self.level + later.level, lowest, posted, knows, quiet,
+            self.acts or later.acts, ids, mine,
+        )  # fmt: skip
 
 
 class State(NamedTuple):
@@ -178,13 +194,13 @@ class State(NamedTuple):
 
     Parameters
     ----------
-    back : ndarray of int64, shape (n, 26)
+    back : ndarray of int64, shape (n, 27)
         The entries at its end.
     answers : ndarray of int64, shape (k, 13)
         Completions in front of all requests with their key: :data:`ptttool.kernel.loops.ANSWER`.
     flows : Flows
         What went over the link.
-    split : ndarray of int64, shape (m, 26), or None
+    split : ndarray of int64, shape (m, 27), or None
         The entries at its first hole; None without a hole.
     gap : int
         How requests end that are open at its first hole.
@@ -206,6 +222,10 @@ class State(NamedTuple):
         """The open requests, by slot."""
         entries: Array = self.back[self.back[:, STATE] == loops.OPEN]
         return entries
+
+    def until(self, quiet: int) -> State:
+        """Return it as it is where the next TLP comes after so many ticks."""
+        return self._replace(flows=self.flows._replace(quiet=max(self.flows.quiet, quiet)))
 
     def rest(self) -> Found:
         """Return the requests that are open at the end: the recording ends there."""
@@ -234,6 +254,7 @@ class State(NamedTuple):
         back[:, _SUMS] += before.of(back[:, KEY])
         back[:, _LEVEL] += before.level
         back[:, _POSTED] = before.behind(back[:, _POSTED], is_hole=is_hole)
+        back[:, _QUIET] = before.after(back[:, _QUIET])
         answers[:, _ANSWER_SUMS] += before.of(answers[:, 0])
         return self._replace(answers=answers, back=back)
 
@@ -263,7 +284,10 @@ def match(roles: Array, rows: Rows, limits: Limits) -> tuple[State, Found, Array
     matcher.rows(*(_view(each) for each in (roles, *rows)))
     mine = np.asarray(matcher.mine)
     ids = np.flatnonzero(mine)
-    flows = Flows(matcher.sent, matcher.went, matcher.level, matcher.lowest, matcher.posted, bool(matcher.knows), ids, mine[ids])
+    flows = Flows(
+        matcher.sent, matcher.went, matcher.level, matcher.lowest, matcher.posted, bool(matcher.knows), matcher.quiet, bool(matcher.acts),
+        ids, mine[ids],
+    )  # fmt: skip
     return _kept(matcher, limits, flows)
 
 

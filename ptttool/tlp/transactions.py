@@ -19,7 +19,7 @@ from ptttool.tlp.columns import DIRECTIONS
 Array = npt.NDArray[Any]
 
 _ENDED: Final = ENDED[: -len(WAITS)]
-_LEVEL, _POSTED = WAITS.index("level"), WAITS.index("posted")
+_LEVEL, _POSTED, _QUIET = (WAITS.index(name) for name in ("level", "posted", "quiet"))
 UNKNOWN_DIRECTION: Final = DIRECTIONS.index("unknown")
 
 
@@ -79,7 +79,7 @@ class Transactions(Struct, frozen=True):
         Ticks from the first row of this part of the recording to the request; -1 without a model of time.
     to_first, to_last : ndarray of int64
         Ticks from the request to its first completion, and to the one that ends it; -1 where there is none or it is not known.
-    waits : ndarray of int64, shape (n, 7)
+    waits : ndarray of int64, shape (n, 8)
         What went over the link meanwhile: :data:`ptttool.kernel.loops.WAITS`.
     extra : Mapping[str, Values]
         Values of further columns of the request.
@@ -155,6 +155,7 @@ def behind(waits: Array, flows: Flows, *, is_hole: bool) -> Array:
     found = np.array(waits)
     found[:, _LEVEL] += flows.level
     found[:, _POSTED] = flows.behind(found[:, _POSTED], is_hole=is_hole)
+    found[:, _QUIET] = flows.after(found[:, _QUIET])
     return found
 
 

@@ -82,6 +82,7 @@ def check(found: Latency, reads: list[dict[str, Any]]) -> None:
         assert near(seen.ordering.explained, reference.line([one["posted"] for one in idle], [one["to_first"] for one in idle])[1])
         if some := [one["to_first"] for one in idle if one["posted"]]:
             assert near(seen.ordering.mean, reference.mean(some))
+    check_gaps(found, [one for one in idle if one["quiet"] is not None])
     assert sum(each.n for each in found.by_size) == len(reads)
     if found.by_level is not None:
         wanted: dict[Any, list[int]] = {}
@@ -92,6 +93,19 @@ def check(found: Latency, reads: list[dict[str, Any]]) -> None:
             assert near(level.mean, reference.mean(wanted[level.key]))
             assert level.p99 is not None
             assert abs(level.p99 - max(wanted[level.key])) <= RELATIVE_ERROR * level.p99 + 1 or level.n > 99
+
+
+def check_gaps(found: Latency, idle: list[dict[str, Any]]) -> None:
+    """Reads by the gap in front of them; with 11 bits, nothing is said of how long it is at most."""
+    for each in found.by_gap:
+        assert (each.below is None) == (found.time.bits < 32)
+        times = sorted(one["to_last"] for one in idle if each.at_least <= one["quiet"] < max(2 * each.at_least, 1))
+        assert len(times) == each.n
+        assert near(each.mean, reference.mean(times))
+        for value, share in ((each.p50, 50), (each.p90, 90), (each.p99, 99)):
+            assert value is not None
+            assert abs(value - times[max(-(-share * len(times) // 100), 1) - 1]) <= RELATIVE_ERROR * value + 1
+    assert sum(each.n for each in found.by_gap) == len(idle)
 
 
 def check_parts(group: Any, reads: list[dict[str, Any]], rate: float | None) -> None:
@@ -174,6 +188,31 @@ def test_the_rate_of_the_link_where_the_reads_can_have_had_it() -> None:
     assert (waits_of(sums, 1.0, 8).rate_from, waits_of(sums, 1.0, 8).ticks_per_byte) == ("link", 1.0)
     assert waits_of(sums, 4.0, 8).rate_from == "recording"  # bytes of the link would have taken longer than the reads
     assert waits_of(sums, None, 8).rate_from == "recording"
+
+
+def gaps_in_front(*, eight_dw: bool) -> Latency:
+    """Pairs of reads, one after a long gap, and a doorbell between gap and read; the first of all has nothing in front."""
+    made, now = Traffic(eight_dw=eight_dw), 0
+    for number in range(10):
+        now += 100 if number % 2 else 5000
+        made.add(tlps.request(tlps.MWR, 0, 0, 0x1000, 4), now)
+        made.add(tlps.request(tlps.MRD, 0x100, number, 0x1000, 64), now + 3)
+        now += 50 if number % 2 else 250
+        made.add(tlps.completion(tlps.CPLD, 0, 0x100, number, size=64, byte_count=64), now)
+    return found_in(made, rule=BEHIND)
+
+
+def test_the_first_read_after_a_gap() -> None:
+    found = gaps_in_front(eight_dw=True)
+    assert [(each.at_least, each.below, each.n, each.p50) for each in found.by_gap] == [(64, 128, 5, 47), (4096, 8192, 4, 247)]
+    assert "gaps-at-least" not in [note.code for note in found.notes]
+
+
+def test_gaps_of_11_bits_are_at_least_as_long() -> None:
+    found = gaps_in_front(eight_dw=False)
+    assert {each.below for each in found.by_gap} == {None}
+    assert sum(each.n for each in found.by_gap) == 9
+    assert "gaps-at-least" in [note.code for note in found.notes]
 
 
 def found_sums(made: Traffic) -> WaitSums:

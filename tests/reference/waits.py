@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from tests.reference.matching import Row, is_hole, match
+from tests.reference.matching import Row, is_hole, match, ticks_between
 
 WITH_DATA = ("MWr", "IOWr", "CfgWr0", "CfgWr1", "DMWr", "MsgD", "CplD", "CplDLk", "FetchAdd", "Swap", "CAS")
 
@@ -26,13 +26,31 @@ def ends(row: Row) -> bool:
     return not brings or row["byte_count"] <= 4 * row["length_dw"] - (row["lower_address"] & 3)
 
 
+def asks(row: Row) -> bool:
+    """Whether it is a request of devices that is to be answered."""
+    return bool(row["class"] == "NP" and row["direction"] != "outbound")
+
+
+def quiet(rows: list[Row], times: list[tuple[int, int]], begin: int) -> int | None:
+    """The longest time without any TLP since the last request of devices, or completion for one; None where it is not known."""
+    longest = 0
+    for place in range(begin, 0, -1):
+        if times[place][1] != times[place - 1][1]:
+            return None
+        longest = max(longest, times[place][0] - times[place - 1][0])
+        if asks(rows[place - 1]) or (rows[place - 1]["class"] == "CPL" and leaves(rows[place - 1])):
+            return longest
+    return None
+
+
 def reads(rows: list[Row], model: str) -> list[Row]:
     """The reads of devices whose time is known, each with what left while it was open. Rows have a direction."""
     places = {row["index"]: place for place, row in enumerate(rows)}
+    times = ticks_between(rows, model)
     levels, level = [], 0
     for row in rows:
         levels.append(level)
-        level += row["class"] == "NP" and row["direction"] != "outbound"
+        level += asks(row)
         level -= row["class"] == "CPL" and leaves(row) and ends(row)
     lowest = min([*levels, level], default=0)
     found = []
@@ -54,7 +72,7 @@ def reads(rows: list[Row], model: str) -> list[Row]:
                 "mine": sum(wire(row) for row in completions if row["requester"] == one["requester"]),
                 "others": max(len(completions) - len(one["rows"]), 0),
                 "front": sum(row["class"] == "CPL" and leaves(row) for row in rows[begin + 1 : first]),
-                "level": levels[begin] - lowest, "posted": posted,
+                "level": levels[begin] - lowest, "posted": posted, "quiet": quiet(rows, times, begin),
             }
         )  # fmt: skip
     return found

@@ -15,7 +15,7 @@ from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Cross
 from ptttool.analyses.bandwidth.document import MORE_THAN_THE_LINK, Bandwidth, Saturation
 from ptttool.analyses.errors.document import ErrorKind, Errors, RequesterErrors
 from ptttool.analyses.latency.document import Latency, Spread, Unmatched
-from ptttool.analyses.latency.waited import Waits
+from ptttool.analyses.latency.waited import AfterGap, Waits
 from ptttool.analyses.loss.analysis import LossSigns
 from ptttool.analyses.mmio.document import Mmio, PollingRun
 from ptttool.analyses.needs import Lack, LackCode
@@ -232,6 +232,22 @@ def test_waits(tmp_path: Path) -> None:
     assert advised(replace(waits, slowest=replace(waits.slowest, behind=0.4 * slow, idle=0.4 * slow), mean=slow / 3)) == []
     assert advised(replace(waits, explained=0.3)) == advised(replace(waits, reads=99)) == []
     assert advised(replace(waits, slowest=replace(waits.slowest, behind=None, own=None, idle=None))) == []
+
+
+def test_waking_up(tmp_path: Path) -> None:
+    with reported("6.12/m-4dw-port10-type7-dir2", tmp_path) as found:
+        result = found.results["latency"]
+    assert isinstance(result, Latency)
+
+    def advised(*gaps: AfterGap) -> list[Advice]:
+        return [each for each in advice_on({"latency": replace(result, by_gap=list(gaps))}, {}) if each.code == "wake-up"]
+
+    fast, slow = (AfterGap(at_least, None, 100, p50, p50, p50, p50) for at_least, p50 in ((16, 100.0), (1024, 200.0)))
+    [found_one] = advised(replace(fast, at_least=1, p50=150.0), fast, slow)
+    assert found_one.evidence == {"at_least_ticks": 1024, "reads": 100, "p50_ticks": 200.0, "p50_ticks_else": 100.0}
+    check(found_one)
+    assert advised(fast, replace(slow, p50=199.0)) == advised(fast, replace(slow, n=99)) == advised(replace(fast, n=99), slow) == []
+    assert advised(slow) == []
 
 
 def test_registers(tmp_path: Path) -> None:

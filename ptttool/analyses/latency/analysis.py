@@ -14,7 +14,7 @@ from ptttool.analyses.latency.bins import RELATIVE_ERROR, edges_of, percentile
 from ptttool.analyses.latency.counted import counted_latency
 from ptttool.analyses.latency.document import Bins, Latency, LatencyGroup, Spread, Unmatched
 from ptttool.analyses.latency.sums import By, Group, LatencySums, size_name
-from ptttool.analyses.latency.waited import Loaded, levels_of, sizes_of, waits_of
+from ptttool.analyses.latency.waited import AfterGap, Loaded, gaps_of, levels_of, sizes_of, waits_of
 from ptttool.analyses.latency.waits import WaitSums
 from ptttool.analyses.link import rate_of_ports
 from ptttool.analyses.matching.analysis import MatchingAnalysis, Transactions
@@ -85,7 +85,7 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
         directions = self._sums.groups(By.DIRECTION)
         untraced = untraced_answers(context, totals)
         requesters = self._sums.groups(By.REQUESTER, MAX_LISTED)
-        by_level = self._by_level(time)
+        by_level, by_gap = self._by_level(time), gaps_of(self._waits.gaps, time.bits)
         by_kind = [_group(each, KINDS[each.value], is_timed) for each in self._sums.groups(By.KIND)]
         by_direction = [_group(each, DIRECTIONS[each.value], is_timed) for each in directions]
         return Latency(
@@ -112,9 +112,10 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
             waits=waits_of(self._waits, self._link_ticks(time, context), MAX_LISTED),
             by_level=by_level,
             by_size=sizes_of(self._waits.sizes),
+            by_gap=by_gap,
             notes=[
                 *self._notes(time, directions, untraced, context.machine),
-                *self._wait_notes(time, by_level),
+                *self._wait_notes(time, by_level, by_gap),
                 *counted_latency(context.counters, by_kind, by_direction),
             ],
         )
@@ -193,7 +194,7 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
                 "--downstream names the buses behind the port",
             )  # fmt: skip
 
-    def _wait_notes(self, time: TimeFacts, by_level: list[Loaded] | None) -> Iterator[Diagnostic]:
+    def _wait_notes(self, time: TimeFacts, by_level: list[Loaded] | None, by_gap: list[AfterGap]) -> Iterator[Diagnostic]:
         line, totals = self._waits.sent, self.totals
         if not line.n:
             if totals.requests and time.model is not TimeModel.UNKNOWN:
@@ -214,6 +215,12 @@ class LatencyAnalysis(MatchingAnalysis[Latency]):
                 Severity.INFO, "waits-directions",
                 "the direction of reads is not known: all are taken for reads of devices, and all completions for theirs",
                 "--downstream names the buses behind the port",
+            )  # fmt: skip
+        if any(each.below is None for each in by_gap):
+            yield Diagnostic(
+                Severity.INFO, "gaps-at-least",
+                "the Time field has 11 bits: gaps in front of reads are as long as shown, or longer by multiples of 2048 ticks, which are "
+                "not seen; so reads after long gaps may be among those after short ones",
             )  # fmt: skip
         if by_level is None:
             yield Diagnostic(

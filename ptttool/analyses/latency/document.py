@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ptttool.analyses.drawing.bins import histogram_of_times
 from ptttool.analyses.drawing.result import Shown
-from ptttool.analyses.latency.waited import Loaded, Waits, curve
+from ptttool.analyses.latency.waited import AfterGap, Loaded, Waits, curve, gaps_shown
 from ptttool.analyses.shown import Cell, Column, Facts, Names, Note, Part, Table, Unit, named, text_column
 from ptttool.analyses.time.facts import TimeFacts
 from ptttool.diagnostics import Diagnostic, Severity
@@ -145,6 +145,9 @@ class Latency(Shown, Struct, frozen=True):
     by_level, by_size : list of Loaded, or None
         Times of the reads of devices in ticks, by how many other requests of devices were outstanding when they were asked, and by bytes
         asked for; None where it is not known how many there were.
+    by_gap : list of AfterGap
+        The same of reads with no other completion in front, by the longest time without any TLP in front of them, behind
+        the last request of devices or completion for one.
     notes : list of Diagnostic
         What is odd, and what is not seen.
     """
@@ -172,6 +175,7 @@ class Latency(Shown, Struct, frozen=True):
     waits: Waits
     by_level: list[Loaded] | None
     by_size: list[Loaded]
+    by_gap: list[AfterGap]
     notes: list[Diagnostic]
 
     def shown(self, names: Names) -> Iterator[Part]:
@@ -185,6 +189,8 @@ class Latency(Shown, Struct, frozen=True):
             yield from self.waits.shown(self.time, names)
             if self.by_level is not None and len(self.by_level) > 1:
                 yield curve(self.by_level, self.time)
+            if len(self.by_gap) > 1:
+                yield gaps_shown(self.by_gap, self.time)
             yield from self._histograms()
         yield from self.time.shown()
         for note in self.notes:

@@ -24,6 +24,8 @@ _SHOWN: Final = 8
 _NEARLY_ALL: Final = 0.995
 _P99: Final = 0.99
 _REQUESTER: Final = 1 << 16
+# Bits of a Time field that shows gaps whole.
+_TOLD: Final = 32
 # Column of the sums of WaitSums.requesters.
 _READS = 0
 
@@ -238,6 +240,31 @@ class Loaded(Struct, frozen=True):
     p99: float | None
 
 
+class AfterGap(Struct, frozen=True):
+    """Times of reads of devices that came first after a gap, with no other completion in front of their first one.
+
+    Parameters
+    ----------
+    at_least : int
+        Ticks without any TLP in front of the read, behind the last request of devices, or completion for one: the longest such time is so
+        long or longer.
+    below : int or None
+        The gap was shorter than that; None where the Time field does not tell: of 11 bits, gaps may be longer by multiples of 2048.
+    n : int
+        Number of reads.
+    mean, p50, p90, p99 : float
+        Ticks to the last completion.
+    """
+
+    at_least: int
+    below: int | None
+    n: int
+    mean: float
+    p50: float | None
+    p90: float | None
+    p99: float | None
+
+
 def waits_of(sums: WaitSums, link_ticks: float | None, most: int) -> Waits:
     """Take the time of reads apart.
 
@@ -280,6 +307,17 @@ def curve(levels: Sequence[Loaded], time: TimeFacts) -> Timeline:
     times = [float(each.key) for each in levels]
     title = "Time to the last completion of reads of devices, by other requests outstanding when they were asked"
     return Timeline(title, times, Unit.NONE, lines, time.unit.value, axis="Outstanding")
+
+
+def gaps_shown(gaps: Sequence[AfterGap], time: TimeFacts) -> Table:
+    """Return the table of reads by the gap in front of them."""
+    unit = time.unit
+    columns = [Column("Gap of at least", unit), Column("Reads", Unit.TLPS), *(Column(name, unit) for name in ("Mean", "p50", "p90", "p99"))]
+    rows: list[list[Cell]] = []
+    for each in gaps:
+        numbers = (each.mean, each.p50, each.p90, each.p99)
+        rows.append([time.scaled(each.at_least), each.n, *(None if value is None else time.scaled(value) for value in numbers)])
+    return Table("Reads with no other completion in front, by the longest gap before them", columns, rows)
 
 
 def _scaled(group: WaitGroup, time: TimeFacts) -> list[Cell]:
@@ -337,6 +375,14 @@ def sizes_of(rows: Rows) -> list[Loaded]:
     return [_loaded(size_name(key), *each) for key, each in _by_value(rows)]
 
 
+def gaps_of(rows: Rows, bits: int) -> list[AfterGap]:
+    """Return the times by the gap in front of reads; `bits`: of the Time field."""
+    return [
+        AfterGap(1 << gap >> 1, 1 << gap if bits == _TOLD else None, *_numbers(*each, (0.5, 0.9, _P99)))  # as many bits as the gap
+        for gap, each in _by_value(rows)
+    ]
+
+
 def _by_value(rows: Rows) -> Iterator[tuple[int, tuple[Any, Any, Any]]]:
     starts = np.flatnonzero(np.append(True, rows.value[1:] != rows.value[:-1])) if len(rows.value) else np.empty(0, np.intp)
     for begin, end in zip(starts.tolist(), [*starts[1:].tolist(), len(rows.value)], strict=False):
@@ -344,5 +390,10 @@ def _by_value(rows: Rows) -> Iterator[tuple[int, tuple[Any, Any, Any]]]:
 
 
 def _loaded(key: int | str, bins: Any, counts: Any, ticks: Any) -> Loaded:
+    return Loaded(key, *_numbers(bins, counts, ticks, (0.5, _P99)))
+
+
+def _numbers(bins: Any, counts: Any, ticks: Any, shares: Sequence[float]) -> tuple[Any, ...]:
+    """Return how many there are, their mean, and percentiles."""
     n = int(counts.sum())
-    return Loaded(key, n, int(ticks.sum()) / n, *(percentile(bins, counts, share) for share in (0.5, _P99)))
+    return n, int(ticks.sum()) / n, *(percentile(bins, counts, share) for share in shares)

@@ -12,7 +12,7 @@ from ptttool.analyses.latency.bins import BIN_BITS, bin_of
 from ptttool.analyses.latency.sums import SIZES
 from ptttool.analyses.matching.part import Border
 from ptttool.analyses.sums import SumTable
-from ptttool.kernel.loops import WAITS
+from ptttool.kernel.loops import UNSEEN, WAITS
 from ptttool.tlp.columns import DIRECTIONS, KINDS
 from ptttool.tlp.transactions import UNKNOWN_DIRECTION, Transactions
 
@@ -25,7 +25,11 @@ _NO_REQUESTER: Final = 1 << 16
 # Levels are counted from the start of a part, so they can be below 0.
 _ZERO: Final = 1 << 31
 _MOST: Final = np.iinfo(np.int64).max
-(_SENT, _WENT, _MINE, _OWN, _FRONT, _LEVEL, _POSTED) = range(len(WAITS))
+# Of the key of a gap: that it reaches back to the part before, and the bits of its ticks.
+_OPEN_GAP: Final = 1 << 6
+_GAP_MASK: Final = _OPEN_GAP - 1
+_UNSEEN_GAP: Final = UNSEEN.bit_length()
+(_SENT, _WENT, _MINE, _OWN, _FRONT, _LEVEL, _POSTED, _QUIET) = range(len(WAITS))
 
 
 class Line(NamedTuple):
@@ -139,6 +143,7 @@ class WaitSums:
         self._requesters = SumTable(*(np.add,) * 6, most=MAX_LATENCY_BINS, fewer=_of_no_requester)
         self._levels = SumTable(np.add, np.add, most=MAX_LATENCY_BINS, fewer=np.zeros_like)
         self._sizes = SumTable(np.add, np.add)
+        self._gaps = SumTable(np.add, np.add)
 
     def add(self, ended: Transactions) -> None:
         """Add requests that have ended."""
@@ -157,6 +162,9 @@ class WaitSums:
         self.idle += Idle.of(posted[known], firsts[known])
         self.first += Idle.of(-1 - posted[~known], firsts[~known])
         bins, one = bin_of(times), np.ones_like(times)
+        quiet = waits[idle, _QUIET]
+        gaps = np.where(quiet < 0, _OPEN_GAP | _bits(-1 - quiet), _bits(quiet))
+        self._gaps.add(gaps << BIN_BITS | bins[idle], one[idle], times[idle])
         requester = ended.requester[rows].astype(np.int64)
         numbers = one, times, waits[:, _SENT], waits[:, _OWN], waits[:, _MINE], np.maximum(waits[:, _WENT] - ended.completions[rows], 0)
         self._requesters.add(requester << BIN_BITS | bins, *numbers)
@@ -182,6 +190,12 @@ class WaitSums:
         self._levels.is_full |= later._levels.is_full
         keys, *sums = later._levels.rows()
         self._levels.add(keys if self._levels.is_full else keys + (level << BIN_BITS), *sums)
+        keys, *sums = later._gaps.rows()
+        if border is not None:
+            gaps, flows = keys >> BIN_BITS, border.flows
+            longest = np.maximum(gaps & _GAP_MASK, flows.quiet.bit_length()) | (0 if flows.acts else _OPEN_GAP)
+            keys = np.where(gaps & _OPEN_GAP, longest, gaps) << BIN_BITS | keys & _BIN_MASK
+        self._gaps.add(keys, *sums)
 
     @property
     def requesters(self) -> Rows:
@@ -192,6 +206,16 @@ class WaitSums:
     def sizes(self) -> Rows:
         """Reads by position in :data:`~ptttool.analyses.latency.sums.SIZES`."""
         return _rows(self._sizes)
+
+    @property
+    def gaps(self) -> Rows:
+        """Reads with no other completion in front of their first one, by the bits of the longest time without any TLP in front of them.
+
+        That time counts from the last request of devices, or completion for one, before it; reads of which it is not known are left out.
+        """
+        rows = _rows(self._gaps)
+        known = rows.value < _UNSEEN_GAP
+        return Rows(rows.value[known], rows.bins[known], tuple(each[known] for each in rows.sums))
 
     def levels(self, lowest: int) -> Rows | None:
         """Return reads by how many others were outstanding when they were asked; None where there are too many levels.
@@ -208,6 +232,11 @@ class WaitSums:
 def _rows(table: SumTable) -> Rows:
     keys, *sums = table.rows()
     return Rows(keys >> BIN_BITS, keys & _BIN_MASK, tuple(sums))
+
+
+def _bits(values: Array) -> Array:
+    """Return how many bits numbers from 0 on have; those of 2^53 and more may have one more."""
+    return np.frexp(values.astype(np.float64))[1].astype(np.int64)
 
 
 def _of_no_requester(keys: Array) -> Array:

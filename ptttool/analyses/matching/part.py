@@ -14,6 +14,7 @@ from ptttool.analyses.budget import MAX_BORDER_KEYS, MAX_BORDER_ROWS
 from ptttool.analyses.matching.steps import ROLES, rows_of
 from ptttool.analyses.scope import Scope
 from ptttool.analyses.time.clock import Clock
+from ptttool.kernel.loops import UNSEEN
 from ptttool.kernel.matching import Flows, Found, Limits, State, join, match
 from ptttool.table.batch import Batch
 from ptttool.table.values import Mask
@@ -28,7 +29,7 @@ class Border(NamedTuple):
     Parameters
     ----------
     flows : Flows
-        What went over the link.
+        What went over the link, up to where the part begins.
     is_hole : bool
         Whether records are missing between both.
     """
@@ -109,8 +110,9 @@ def _join(first: Part, later: Part) -> Part:
     clock = copy(first.clock)
     seam = clock.merge(later.clock)
     gap = None if not seam.is_hole else Ending.END if seam.is_other_cpu else Ending.INSIDE
-    joined = join(first.state, later.state, seam.ticks, seam.segments, gap, _limits())
-    return Part(clock, *joined, seam.ticks, Border(first.state.flows, gap is not None))
+    front = first.state.until(UNSEEN if seam.is_break else seam.ticks - first.clock.elapsed)
+    joined = join(front, later.state, seam.ticks, seam.segments, gap, _limits())
+    return Part(clock, *joined, seam.ticks, Border(front.flows, gap is not None))
 
 
 def _limits() -> Limits:

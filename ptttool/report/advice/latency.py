@@ -45,6 +45,7 @@ def on_latency(result: Latency) -> Iterator[Advice]:
             {"requests": result.short},
         )
     yield from _on_waits(result)
+    yield from _on_gaps(result)
     for group in result.directions:
         spread = group.ticks
         if spread is None or spread.n < _MANY or not spread.p50 or spread.p99 is None or spread.max_index is None:
@@ -96,4 +97,27 @@ def _on_waits(result: Latency) -> Iterator[Advice]:
             "translation of their addresses, or the order behind writes: look at memory of other nodes, at the SMMU, at relaxed ordering.",
             "ptttool analyze latency,addresses FILE",
             evidence,
+        )
+
+
+def _on_gaps(result: Latency) -> Iterator[Advice]:
+    """Yield how much longer reads take after the longest gaps than after others, where they do."""
+    gaps = [gap for gap in result.by_gap if gap.n >= _READS and gap.p50]
+    if len(gaps) < 2:
+        return
+    after, before = gaps[-1], min(gaps[:-1], key=lambda gap: gap.p50 or 0)
+    assert after.p50 is not None
+    assert before.p50 is not None
+    if after.p50 >= _SLOWER * before.p50:
+        times = (after.at_least, after.p50, before.p50)
+        least, slow, fast = (with_unit(round(result.time.scaled(value)), result.time.unit) for value in times)
+        yield Advice(
+            Severity.INFO,
+            "wake-up",
+            "latency",
+            f"After a gap of {least} or more, half of the first reads take {slow} or longer, against {fast} after shorter ones "
+            f"({after.n:,} and {before.n:,} reads): something wakes up. Look at the power states of the link (ASPM), of the device, and of "
+            "the processor.",
+            "ptttool analyze latency FILE",
+            {"at_least_ticks": after.at_least, "reads": after.n, "p50_ticks": after.p50, "p50_ticks_else": before.p50},
         )
