@@ -101,7 +101,7 @@ def test_an_existing_file_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("arguments", "code", "hints"),
     [
         (["--profile", "nvm"], "unknown-profile", ["nvme"]),
-        (["--profile", "floppy"], "unknown-profile", ["bnxt", "gpu", "hns3", "mixed", "mlx5", "network", "nvme", "virtio"]),
+        (["--profile", "floppy"], "unknown-profile", ["bnxt", "drive", "gpu", "hns3", "mixed", "mlx5", "network", "nvme", "virtio"]),
         (["--size", "much"], "bad-size", []),
         (["--payload-size", "1K"], "bad-size", []),
         (["--format", "2dw"], "unknown-format", ["4dw", "8dw"]),

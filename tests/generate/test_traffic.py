@@ -201,4 +201,4 @@ def test_an_unknown_profile_is_told_with_those_that_there_are() -> None:
 
     with pytest.raises(UsageError) as caught:
         PROFILES.get("floppy")
-    assert caught.value.hint == "known: bnxt, gpu, hns3, mixed, mlx5, network, nvme, virtio"
+    assert caught.value.hint == "known: bnxt, drive, gpu, hns3, mixed, mlx5, network, nvme, virtio"

@@ -27,7 +27,7 @@ def generate(
     ] = "64M",
     profile: Annotated[
         str,
-        typer.Option("--profile", metavar="<bnxt|gpu|hns3|mixed|mlx5|network|nvme|virtio>", help="What goes over the link."),
+        typer.Option("--profile", metavar="<bnxt|drive|gpu|hns3|mixed|mlx5|network|nvme|virtio>", help="What goes over the link."),
     ] = "nvme",
     format: Annotated[str, typer.Option("--format", metavar="<4dw|8dw>", help="The format of the records.")] = "4dw",
     direction: Annotated[
@@ -62,6 +62,7 @@ def generate(
 
     \b
     bnxt     a network controller as NetXtreme-E: entries of 16 bytes, two for a received packet
+    drive    one NVMe drive with little to do: each command has its doorbell, its entry and its interrupt
     gpu      a GPU: long bursts of large reads and writes, tags of 10 bits (14 with pattern v1)
     hns3     a network controller as HNS3: descriptors of 32 bytes, written back in place
     mixed    every kind of TLP: DMA, configuration, I/O, atomics, messages, errors, and a few unknown codes

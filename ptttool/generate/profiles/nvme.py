@@ -15,9 +15,16 @@ REGISTERS, QUEUE_MEMORY, LISTS, BUFFERS, INTERRUPTS = 0x80_1000_0000, 0x4000_000
 
 
 class _QueuePair:
-    """The submission and the completion queue of one function, which does the DMA; the host writes the doorbells."""
+    """The submission and the completion queue of one function, which does the DMA; the host writes the doorbells.
 
-    def __init__(self, function: Function, number: int) -> None:
+    Parameters
+    ----------
+    told : float
+        Share of the entries that are followed by an interrupt, and by a doorbell of the CPU that has read them.
+    """
+
+    def __init__(self, function: Function, number: int, told: float = 0.5) -> None:
+        self.told = told
         place = (function.id & 0xFF) * QUEUES + number
         self.function = function
         self.submissions = QUEUE_MEMORY + place * 0x10000
@@ -39,10 +46,10 @@ class _QueuePair:
         entry = self.completions + 16 * (self.head % 256)
         self.head += 1
         yield from self.function.write(entry, 16, attr=0, vary=0)
-        if rng.random() < 0.5:
+        if rng.random() < self.told:
             yield from self.function.write(INTERRUPTS, 4, attr=0, vary=0)
         yield rng.uniform(400, 1500)
-        if rng.random() < 0.5:
+        if rng.random() < self.told:
             yield from self.function.host.write(self.doorbell + 4)
 
 
@@ -76,3 +83,13 @@ def start(host: Host) -> None:
             pair = _QueuePair(function, number)
             for _ in range(DEPTH):
                 host.link.start(_commands(pair), host.link.rng.uniform(0, 10_000))
+
+
+@profile("drive", "one NVMe drive with little to do: each command has its doorbell, its entry and its interrupt", "0000:00:10.0", 7.88)
+def start_drive(host: Host) -> None:
+    """Start one function: two queues for data, of which each has two commands at any time."""
+    function = Function(host, FUNCTIONS[0])
+    for number in (1, 2):
+        pair = _QueuePair(function, number, told=1.0)
+        for _ in range(2):
+            host.link.start(_commands(pair), host.link.rng.uniform(0, 10_000))
