@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ptttool.analyses.addresses.document import AddressMap, AlignmentSums, Crossings
 from ptttool.analyses.bandwidth.document import MORE_THAN_THE_LINK, Bandwidth, Saturation
 from ptttool.analyses.errors.document import ErrorKind, Errors, RequesterErrors
+from ptttool.analyses.io.results import IoResult
 from ptttool.analyses.latency.document import Latency, Spread, Unmatched
 from ptttool.analyses.latency.waited import AfterGap, Waits
 from ptttool.analyses.loss.analysis import LossSigns
@@ -33,6 +34,7 @@ from ptttool.pipeline.recording import OpenRecording, Request
 from ptttool.pipeline.scope import TimeOptions
 from ptttool.pipeline.workers.pool import workers_for
 from ptttool.report.advice.every import advice_on
+from ptttool.report.advice.io import on_io
 from ptttool.report.gather import report_of, runnable
 from ptttool.report.glance import glances_of
 from ptttool.report.model import Advice, ReportedRecording
@@ -232,6 +234,28 @@ def test_waits(tmp_path: Path) -> None:
     assert advised(replace(waits, slowest=replace(waits.slowest, behind=0.4 * slow, idle=0.4 * slow), mean=slow / 3)) == []
     assert advised(replace(waits, explained=0.3)) == advised(replace(waits, reads=99)) == []
     assert advised(replace(waits, slowest=replace(waits.slowest, behind=None, own=None, idle=None))) == []
+
+
+def test_phases_of_commands(tmp_path: Path) -> None:
+    with reported("6.12/m-4dw-port10-type7-dir2", tmp_path) as found:
+        result = found.results["io"]
+    assert isinstance(result, IoResult)
+    phases = result.nvme.phases
+    assert phases is not None and phases.fetch_to_completion is not None
+    [seen] = [each for each in found.advice if each.code == "command-time"]
+    assert seen.evidence == {"phase": "fetch_to_completion", "share_percent": 70.5, "mean_ticks": 7774.8, "seen": 57}
+    check(seen)
+
+    def advised(**changes: object) -> list[Advice]:
+        return list(on_io(replace(result, nvme=replace(result.nvme, phases=replace(phases, **changes)))))
+
+    idle = replace(phases.fetch_to_completion, share=0.9)
+    [waits_for_work] = advised(doorbell_to_next=idle)
+    assert waits_for_work.evidence["phase"] == "doorbell_to_next"
+    check(waits_for_work)
+    assert advised(fetch_to_completion=replace(idle, n=19)) == advised(fetch_to_completion=replace(idle, share=0.4)) == []
+    assert advised(**dict.fromkeys(phases.__struct_fields__)) == []
+    assert list(on_io(replace(result, nvme=replace(result.nvme, phases=None)))) == []
 
 
 def test_waking_up(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from ptttool.diagnostics import Severity
 from ptttool.report.advice.addresses import on_addresses
 from ptttool.report.advice.bandwidth import on_bandwidth
 from ptttool.report.advice.errors import on_errors
+from ptttool.report.advice.io import on_io
 from ptttool.report.advice.latency import on_latency
 from ptttool.report.advice.loss import on_loss
 from ptttool.report.advice.mmio import on_mmio
@@ -21,6 +22,7 @@ from ptttool.report.model import Advice
 # By analysis, in the order of a report: advice of the same severity comes in this order.
 RULES: Final[Mapping[str, Callable[[Any], Iterable[Advice]]]] = {
     "loss": on_loss,
+    "io": on_io,
     "latency": on_latency,
     "outstanding": on_outstanding,
     "bandwidth": on_bandwidth,
