@@ -317,6 +317,21 @@ def test_registers_have_names_where_the_machine_is_known(tmp_path: Path) -> None
                 assert [any("SQ 1 tail doorbell" in line for line in view.lines.details(Place(0, row))) for row in (0, 1)] == expected
 
 
+@pytest.mark.parametrize("level", [2, 3])
+def test_narrow_terminals_see_what_became_of_it(level: int, tmp_path: Path) -> None:
+    with viewed(captures.path_of("kernel/mix-4dw", tmp_path)) as view:
+        view.find_commands(unwatched)
+        view.choose_level(level)
+        view.end()
+        for width in (58, 78, 118, 198):
+            head, lines = view.window(10, width)
+            assert [line.place for line in lines] == all_places(view, view.left_out)[-10:]
+            name, text = ("state", "complete") if level == 2 else ("entry", "29071")
+            at = head.rindex(name)
+            shown = [line.text[at:width].split() for line in lines]
+            assert [text] in [words[:1] for words in shown]
+
+
 def test_the_window_holds_the_cursor(tmp_path: Path) -> None:
     with viewed(captures.path_of("workloads/w-randread-4dw", tmp_path)) as view:
         for steps in ("end", "home", 5, 3, 40, -1, -60, 100_000, "end", -1, 2, -141_000, "level", 30, -2, "end"):
@@ -406,20 +421,24 @@ def test_the_index_is_kept_and_of_this_recording_only(tmp_path: Path) -> None:
     with viewed(path) as view:
         assert view.survey is not None
         kept = view.survey.save()
-        entries = view.survey.entries
+        entries, time = view.survey.entries, view.survey.time
+        assert time is not None
+        assert time.hides_time
         assert kept == Path(f"{path}{INDEX_SUFFIX}")
     data = kept.read_bytes()
 
-    def loads() -> bool:
-        with ptttool.open(path) as recording, View(recording, None, TimeOptions("counter")) as view:
+    def loads(tick_ns: float | None = None) -> bool:
+        with ptttool.open(path) as recording, View(recording, None, TimeOptions("counter", tick_ns)) as view:
             while not view.pages.is_whole:
                 view.grow(1)
             assert view.survey is not None
             is_loaded = view.survey.load()
             assert view.survey.entries == (entries if is_loaded else [])
+            assert view.survey.time == (time if is_loaded else None)
             return is_loaded
 
     assert loads()
+    assert not loads(4.0)
     for damaged in (data[:-1], data + b"\0", data[:20], b"", b"\xff" * len(data), data[:40] + b"\xff" * (len(data) - 40)):
         kept.write_bytes(damaged)
         assert not loads()

@@ -59,9 +59,11 @@ def test_keys(tmp_path: Path) -> None:
     beside = Path(f"{path}{SUFFIX}")
 
     async def use(app: Any) -> None:
+        from ptttool.cli.views.view.parts import Rows
+
         view = app.view
         async with app.run_test(size=(100, 30)) as pilot:
-            await until(pilot, lambda: app.survey_job.is_stopped and view.survey.facts is not None)
+            await until(pilot, lambda: app.survey_job.is_stopped and view.survey.time is not None)
             await pilot.press("down", "down", "pagedown", "up")
             assert view.index == 2 + (len(rows_of(app)) - 2) - 1
             assert sum(row.startswith(">") for row in rows_of(app)) == 1
@@ -111,7 +113,11 @@ def test_keys(tmp_path: Path) -> None:
             await pilot.press("escape")
             for width, height in ((60, 12), (200, 50), (20, 5), (100, 30)):
                 await pilot.resize_terminal(width, height)
-                await pilot.pause(0.1)
+                await until(pilot, lambda: len(app.query_one(Rows).lines) == app.query_one(Rows).size.height - 1)
+            await pilot.resize_terminal(60, 10)
+            await pilot.press("question_mark", *["down"] * 30)
+            await until(pilot, lambda: app.query_one("#help").is_vertical_scroll_end)
+            await pilot.press("question_mark")
             failures = [app.failure]
             await pilot.press("slash", *"nothing = 1", "enter")
             failures.append(getattr(app.failure, "code", None))
@@ -309,6 +315,20 @@ def test_on_a_terminal(tmp_path: Path) -> None:
     terminal.press("q")
     assert terminal.end() == 0
     assert b"\x1b[?1049l" in terminal.shown  # the terminal is as it was
+
+
+def test_it_is_drawn_anew_when_it_goes_on(tmp_path: Path) -> None:
+    terminal = Terminal(str(captures.path_of("6.12/m-4dw-port10-type7-dir2", tmp_path)))
+    terminal.until("TLP 0 of")
+    terminal.press("\x1a")
+    terminal.until("\x1b[?1049l")
+    terminal.shown = b""
+    time.sleep(0.5)
+    os.kill(terminal.process.pid, signal.SIGCONT)
+    terminal.until("ptttool view")
+    terminal.until("Quit")
+    terminal.press("q")
+    assert terminal.end() == 0
 
 
 def test_ascii_and_no_colour(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
@@ -30,13 +30,21 @@ if TYPE_CHECKING:
     from ptttool.machine.model import Machine
 
 # Terminals that are narrower get fewer columns, cut at their width; others scroll sideways.
-_NARROW = 80
+_NARROW, _NARROWER = 80, 70
 # Bytes of a packet that are shown bit by bit.
 _MOST_BYTES = 32
 _ENDINGS = {
     Ending.COMPLETE: "complete",
     Ending.ERROR: "error", Ending.SHORT: "short", Ending.INSIDE: "no completion seen", Ending.END: "open at end",
 }  # fmt: skip
+
+
+class _Column(NamedTuple):
+    """A column: its head, how it is aligned and how wide it is, and the width of the narrowest terminal that has it."""
+
+    head: str
+    form: str
+    needs: int = 0
 
 
 class Line(Struct, frozen=True):
@@ -66,63 +74,68 @@ class Lines:
 
     def rows(self, places: Sequence[Place], width: int) -> tuple[str, list[Line]]:
         """Return the head and the lines of rows; `width`: columns that there is room for."""
-        layout, names = self._layout(width if width < _NARROW else None)
+        # What packets say is cut at any width of a table, so that they scroll sideways.
+        layout, names = self._layout(width if width < _NARROW and self.pages.recording.is_ptt else None)
         frame = self.pages.frame(places, names)
         head, lines = layout.table(frame)
         errors = self._errors(frame)
         return clean(head), [Line(*one) for one in zip(places, map(clean, lines.to_list()), errors, strict=False)]
 
-    def transactions(self, places: Sequence[Place], found: Sequence[Transaction | None], tick_ns: float | None) -> tuple[str, list[Line]]:
+    def transactions(
+        self, places: Sequence[Place], found: Sequence[Transaction | None], tick_ns: float | None, width: int
+    ) -> tuple[str, list[Line]]:
         """Return the head and the lines of requests with what became of them, and of posted TLPs."""
         from ptttool.machine.topology import kernel_names_by_id
 
         names = ("index", "time", "kind", "class", "direction", "requester", "tag", "address", "destination", "register", "requested_bytes",
                  "payload_bytes", "status", "ep", "message")  # fmt: skip
         frame = self.pages.frame(places, names)
-        devices = kernel_names_by_id(self.machine)
+        devices = kernel_names_by_id(self.machine) if width >= _NARROW else {}
         unit = "ticks" if tick_ns is None else "ns"
-        head = f"{'index':>8}  {'dir':3}  {'kind':8}  {'bytes':>5}  {'got':>5}  {'cpl':>3}  {'first ' + unit:>11}  {'last ' + unit:>11}  "
-        head += f"{'requester':20}  {'tag':>5}  {'target':18}  state"
-        lines = []
+        rows: list[tuple[Any, ...]] = []
+        errors = self._errors(frame)
         registers = self._registers(frame)
-        for place, row, one, is_error, register in zip(places, frame.to_dicts(), found, self._errors(frame), registers, strict=False):
+        for number, (row, one, register) in enumerate(zip(frame.to_dicts(), found, registers, strict=True)):
             requester = "" if row["requester"] is None else f"{format_id(row['requester'])} {devices.get(row['requester'], '')}"
             got, count, first, last, state = "", "", "", "", "posted" if row["class"] == "P" else ""
             if one is not None:
                 got, count = f"{one.received}", f"{one.completions}"
                 first, last = (_scaled(ticks, tick_ns) for ticks in (one.to_first, one.to_last))
                 state = "open behind a million TLPs" if one.ending is None else _ENDINGS[one.ending]
-                is_error = is_error or one.ending is Ending.ERROR
-            state += "" if register is None else f"  {register}"
+                errors[number] = errors[number] or one.ending is Ending.ERROR
             target = "" if row["address"] is None else f"{row['address']:#x}"
             if row["register"] is not None:
                 target = f"{format_id(row['destination'])} reg {row['register']:#x}"
             elif row["message"] is not None:
                 target = codes.message_name(row["message"]) if row["message"] in codes.MESSAGES else f"message {row['message']:#04x}"
+            target += "" if register is None else f"  {register}"
             size = row["requested_bytes"] if row["class"] == "NP" else row["payload_bytes"]
             direction = {"inbound": "in", "outbound": "out"}.get(row["direction"], "?")
-            tag = "" if row["tag"] is None else row["tag"]
-            text = (
-                f"{row['index']:>8}  {direction:3}  {row['kind']:8}  {'' if size is None else size:>5}  {got:>5}  {count:>3}  {first:>11}  "
-            )
-            text += f"{last:>11}  {requester:20}  {tag:>5}  {target:18}  {state}"
-            lines.append(Line(place, clean(text.rstrip()), is_error))
-        return head, lines
+            rows.append((row["index"], direction, row["kind"], size, got, count, first, last, requester, row["tag"], state, target))
+        columns = (
+            _Column("index", ">8"), _Column("dir", "<3", _NARROWER), _Column("kind", "<8"), _Column("bytes", ">5"),
+            _Column("got", ">5", _NARROW), _Column("cpl", ">3", _NARROWER), _Column(f"first {unit}", ">11", _NARROW),
+            _Column(f"last {unit}", ">11"), _Column("requester", "<20"), _Column("tag", ">5", _NARROW), _Column("state", "<18"),
+            _Column("target", "<0"),
+        )  # fmt: skip
+        head, *lines = _fitted(columns, rows, width)
+        return head, [Line(*each) for each in zip(places, lines, errors, strict=True)]
 
-    def commands(self, found: Sequence[tuple[Place, Command]], tick_ns: float | None) -> tuple[str, list[Line]]:
+    def commands(self, found: Sequence[tuple[Place, Command]], tick_ns: float | None, width: int) -> tuple[str, list[Line]]:
         """Return the head and the lines of TLPs that fetched commands."""
         frame = self.pages.frame([place for place, _ in found], ("index", "requester"))
         unit = "ticks" if tick_ns is None else "ns"
-        head = (
-            f"{'index':>8}  {'drive':7}  {'queue':>5}  {'command':>9}  {'count':>5}  {'at least ' + unit:>14}  {'entry ' + unit:>11}  entry"
-        )
-        lines = []
-        for (place, one), index, drive in zip(found, frame["index"], frame["requester"], strict=True):
-            queue = "?" if one.queue < 0 else one.queue
-            text = f"{index:>8}  {'' if drive is None else format_id(drive):7}  {queue:>5}  {one.number:>9}  {one.count:>5}  "
-            text += f"{_scaled(one.at_least, tick_ns):>14}  {_scaled(one.to_entry, tick_ns):>11}  {'' if one.entry is None else one.entry}"
-            lines.append(Line(place, clean(text.rstrip())))
-        return head, lines
+        columns = (
+            _Column("index", ">8"), _Column("drive", "<7", _NARROWER), _Column("queue", ">5"), _Column("command", ">9"),
+            _Column("count", ">5", _NARROWER), _Column(f"at least {unit}", ">14"), _Column(f"entry {unit}", ">11"), _Column("entry", "<0"),
+        )  # fmt: skip
+        rows = [
+            (index, drive if drive is None else format_id(drive), "?" if one.queue < 0 else one.queue, one.number, one.count,
+             _scaled(one.at_least, tick_ns), _scaled(one.to_entry, tick_ns), one.entry)
+            for (_, one), index, drive in zip(found, frame["index"], frame["requester"], strict=True)
+        ]  # fmt: skip
+        head, *lines = _fitted(columns, rows, width)
+        return head, [Line(place, line) for (place, _), line in zip(found, lines, strict=True)]
 
     def details(self, place: Place) -> list[str]:
         """Return everything of one row, line by line: each field with its bits, and what it means."""
@@ -205,6 +218,17 @@ class Lines:
             yield f"{name:<17} {_bits(places.get(name, ())):<22} {text}" + (f"  ({meaning})" if meaning else "")
         for diagnostic in header.diagnostics:
             yield f"{diagnostic.severity.value}: {diagnostic.message}"
+
+
+def _fitted(columns: Sequence[_Column], rows: Sequence[Sequence[object]], width: int) -> list[str]:
+    """Return the head and the lines of rows of cells, one for each column; on narrow terminals, columns are no wider than their cells."""
+    parts = []
+    for column, *cells in zip(columns, *rows, strict=True):
+        if width >= column.needs:
+            texts = [column.head, *("" if cell is None else clean(f"{cell}").rstrip() for cell in cells)]
+            form = f"{column.form[0]}{max(map(len, texts))}" if width < _NARROW else column.form
+            parts.append([f"{text:{form}}" for text in texts])
+    return ["  ".join(line).rstrip() for line in zip(*parts, strict=True)]
 
 
 def _scaled(ticks: int | None, tick_ns: float | None) -> str:

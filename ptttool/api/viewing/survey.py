@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from ptttool.analyses.contract import AnalysisContext
 from ptttool.analyses.matching.analysis import MatchingAnalysis
@@ -28,10 +29,26 @@ ENTRY: Final = np.dtype([("ticks", "<i8"), ("bytes", "<u4"), ("open", "<u2"), ("
 """What is kept of a part: ticks from the first row of the recording to its last one (-1: not known), bytes that its TLPs carry, requests
 that are open at its end (65,535: as many or more), and its rows."""
 _MOST_OPEN = (1 << 16) - 1
-_MAGIC = b"ptttool-view-1\n\0"
-_HEAD: Final = np.dtype([("magic", "S16"), ("size", "<i8"), ("changed", "<i8"), ("model", "S8")])
+_MAGIC = b"ptttool-view-2\n\0"
+_HEAD: Final = np.dtype([("magic", "S16"), ("size", "<i8"), ("changed", "<i8"), ("model", "S8"), ("asked", "<f8")])
+_TIME: Final = np.dtype([("tick_ns", "<f8"), ("hides_time", "<i8")])  # a tick of 0: not known
 SUFFIX = ".view-index"
 """What follows the name of a recording in that of its index."""
+
+
+class KnownTime(Struct, frozen=True):
+    """What the pass has found of time.
+
+    Parameters
+    ----------
+    tick_ns : float or None
+        Nanoseconds of a tick; None where they are not known.
+    hides_time : bool
+        Whether more time passed than is seen, for all that is known.
+    """
+
+    tick_ns: float | None
+    hides_time: bool
 
 
 class _Flow(MatchingAnalysis[None]):
@@ -76,7 +93,7 @@ class Survey:
     ----------
     entries : list of tuple of int
         What is kept of each part: :data:`ENTRY`.
-    facts : TimeFacts or None
+    time : KnownTime or None
         What is known of time; None until the pass has ended.
     """
 
@@ -84,7 +101,7 @@ class Survey:
         self.pages = pages
         self.scope = scope_of(pages.recording, time, pages.recording.machine)
         self.entries: list[tuple[int, int, int, int]] = []
-        self.facts: TimeFacts | None = None
+        self.time: KnownTime | None = None
         self._flow = _Flow(self.scope)
 
     @property
@@ -96,7 +113,7 @@ class Survey:
     def tick_ns(self) -> float | None:
         """Nanoseconds of a tick; None where they are not known (yet)."""
         known = self.scope.known_tick
-        return self.facts.tick_ns if self.facts is not None else None if known is None else known[0]
+        return self.time.tick_ns if self.time is not None else None if known is None else known[0]
 
     @property
     def array(self) -> Array:
@@ -119,7 +136,11 @@ class Survey:
     def finish(self) -> None:
         """Note what is known of time, once the pass has come to the end of the recording."""
         recording = self.pages.recording
-        self.facts = self.scope.time_facts(self._flow.clock, AnalysisContext(recording.path, recording.contents))
+        self.take(self.scope.time_facts(self._flow.clock, AnalysisContext(recording.path, recording.contents)))
+
+    def take(self, facts: TimeFacts) -> None:
+        """Note what an analysis of the whole recording knows of time."""
+        self.time = KnownTime(facts.tick_ns, facts.hides_time)
 
     def ticks_in(self, part: int) -> Array | None:
         """Return the ticks of the rows of a part since the first row of the recording; None where they are not known (yet)."""
@@ -164,7 +185,8 @@ class Survey:
         """Write the index beside the recording. Raises OutputError and AccessError."""
         path = Path(self.pages.recording.path + SUFFIX)
         with output_file(path, force=True) as file:
-            file.write(self._head().tobytes() + self.array.tobytes())
+            time = np.array((0, 0) if self.time is None else (self.time.tick_ns or 0, self.time.hides_time), dtype=_TIME)
+            file.write(self._head().tobytes() + time.tobytes() + self.array.tobytes())
         return path
 
     def load(self) -> bool:
@@ -178,19 +200,25 @@ class Survey:
             if file.read(_HEAD.itemsize) != wanted.tobytes():
                 return False
             # No more than there are parts: the file may be of anybody.
-            data = file.read((self.pages.parts + 1) * ENTRY.itemsize)
+            data = file.read(_TIME.itemsize + (self.pages.parts + 1) * ENTRY.itemsize)
+        times, data = data[: _TIME.itemsize], data[_TIME.itemsize :]
         entries = np.frombuffer(data[: len(data) // ENTRY.itemsize * ENTRY.itemsize], dtype=ENTRY)
         rows = [self.pages.rows_in(part) for part in range(self.pages.parts)]
-        if len(data) != len(rows) * ENTRY.itemsize or (entries["rows"] > rows).any() or (np.diff(entries["ticks"]) < 0).any():
+        if len(times) != _TIME.itemsize or len(data) != len(rows) * ENTRY.itemsize:
+            return False
+        if (entries["rows"] > rows).any() or (np.diff(entries["ticks"]) < 0).any():
             return False
         for part, count in enumerate(entries["rows"].tolist()):
             self.pages.count(part, count)
         self.entries = [tuple(entry) for entry in entries.tolist()]
+        ((tick_ns, hides_time),) = np.frombuffer(times, dtype=_TIME).tolist()
+        self.time = KnownTime(tick_ns if 0 < tick_ns < np.inf else None, bool(hides_time))
         return True
 
     def _head(self) -> Any:
         about = Path(self.pages.recording.path).stat()
         head = np.zeros((), dtype=_HEAD)
         head["magic"], head["size"], head["changed"] = _MAGIC, about.st_size, about.st_mtime_ns
+        head["asked"] = (self.scope.known_tick or (0, ""))[0]
         head["model"] = f"{self.scope.time_model.value}"[:8].encode()
         return head

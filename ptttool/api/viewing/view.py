@@ -275,8 +275,8 @@ class View(Closing):
 
         found, facts = self._analyzed(extremes, watch)
         assert self.survey is not None
-        if self.survey.facts is None:
-            self.survey.facts = facts
+        if self.survey.time is None and facts is not None:
+            self.survey.take(facts)
         return [*found, *first_of_kinds(self.pages, step)]
 
     def find_commands(self, watch: Watch) -> None:
@@ -371,9 +371,9 @@ class View(Closing):
         assert self.survey is not None
         if self.level == 3 and self.commands is not None:
             pairs = [(place, self.commands.of(self.pages.begin_of(place.part) + place.row)) for place in places]
-            return self.lines.commands([(place, one) for place, one in pairs if one is not None], self.survey.tick_ns)
+            return self.lines.commands([(place, one) for place, one in pairs if one is not None], self.survey.tick_ns, width)
         found = [self._requests(place.part).get(place.row) for place in places]
-        return self.lines.transactions(places, found, self.survey.tick_ns)
+        return self.lines.transactions(places, found, self.survey.tick_ns, width)
 
     def _requests_in(self, part: int) -> Requests:
         assert self.survey is not None
@@ -441,8 +441,8 @@ class View(Closing):
     def span_text(self, ticks: int) -> str:
         """Return a time in ticks, and in a unit where the length of a tick is known; at least that much, where gaps hide time."""
         assert self.survey is not None
-        tick, facts = self.survey.tick_ns, self.survey.facts
-        least = "at least " if facts is not None and facts.hides_time else ""
+        tick, time = self.survey.tick_ns, self.survey.time
+        least = "at least " if ticks and time is not None and time.hides_time else ""
         if tick is None:
             return f"{least}{counted(ticks, 'tick')}"
         unit = next((name for name in ("s", "ms", "us") if ticks * tick >= _NS[name]), "ns")

@@ -36,6 +36,9 @@ class Rows(Widget, can_focus=True):
             self.line = line
             self.by = by
 
+    class Sized(Message):
+        """There is room for more rows, or for fewer."""
+
     def __init__(self) -> None:
         super().__init__()
         self.head = ""
@@ -62,6 +65,10 @@ class Rows(Widget, can_focus=True):
             text, style = "", _PLAIN
         style = self.rich_style + style  # filters of textual, as for NO_COLOR, need a colour
         return Strip([Segment(letters(text), style)]).adjust_cell_length(width, style)
+
+    def on_resize(self) -> None:
+        """Ask for the rows that there is room for."""
+        self.post_message(self.Sized())
 
     def on_click(self, event: object) -> None:
         """Choose a row."""

@@ -20,20 +20,23 @@ from ptttool.cli.views.view.parts import Overview, Rows, letters
 from ptttool.files.progress import Progress, StoppedError
 from ptttool.wording import clean, counted
 
-HELP = """Arrows, PgUp, PgDn, Home, End, wheel   go; Left and Right shift the lines sideways
-/ condition   search; the language of --where: kind = 'MRd' AND requester = '01:00.0'
-n, N          next, previous row for which it is true
-g             go to a row (1233) or a time since the first one (@40960 ticks, @1.5ms)
-x             what analyses name: slowest, busiest, longest gap, errors, first of each kind
-1, 2, 3       TLPs; transactions (a request and its completions in one row); commands of NVMe drives, where they were fetched
-f             mark all TLPs of this transaction; again: none
-m, M          markers; with both: time, TLPs, bytes, outstanding (least / mean / most) between them
-d, Enter      this row, field by field and bit by bit, or not; Tab goes into it to scroll, Escape leaves it
-b, B          bookmark with a note (an empty one removes it); list of bookmarks
-w             write the bookmarks to a file beside the recording
-y             the command line that shows the same (also into the terminal's clipboard)
-Escape        end what runs, close what is open
-q             quit"""
+HELP = """arrows, PgUp, PgDn, Home, End, wheel: go; Left and Right shift the lines
+/      search by a condition: kind = 'MRd' AND requester = '01:00.0'
+n, N   next, previous row for which it is true
+g      go to a row (1233), or to a time since the first row (@40960, @1.5ms)
+x      what analyses name: slowest, busiest, longest gap, errors, first ones
+1      TLPs
+2      transactions: a request and its completions in one row
+3      commands of NVMe drives, where they were fetched
+f      mark all TLPs of this transaction; again: none
+m, M   markers; between them: time, TLPs, bytes, requests outstanding
+d      this row bit by bit, or not; Tab goes into it to scroll, Esc leaves it
+b, B   bookmark with a note (an empty one removes it); list of bookmarks
+w      write the bookmarks to a file beside the recording
+y      the command line that shows the same, also for the clipboard
+Esc    end what runs, close what is open
+Ctrl-Z suspend; fg goes on
+q      quit"""
 _ASKS = {
     "search": "condition, such as kind = 'MRd' AND requested_bytes > 128", "go": "row (1233) or time (@40960, @1.5ms)", "note": "note",
 }  # fmt: skip
@@ -154,7 +157,8 @@ class ViewScreen(App[None]):
             yield Overview()
         yield Rows()
         yield OptionList(id="list")
-        yield Static(Text(HELP), id="help")
+        with VerticalScroll(id="help"):
+            yield Static(Text(HELP))
         with VerticalScroll(id="pane"):
             yield Static("", id="fields", markup=False)
         yield Input(id="ask", compact=True)
@@ -168,11 +172,11 @@ class ViewScreen(App[None]):
             self.query_one("#pane").add_class("shown")
         self.set_interval(0.2, self._tick)
         Thread(target=self._survey, daemon=True).start()
-        self.call_after_refresh(self.draw)
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
 
-    def on_resize(self) -> None:
-        """Draw anew once the size is known."""
-        self.call_after_refresh(self.draw)
+    def on_rows_sized(self) -> None:
+        """Draw as many rows as there is room for now."""
+        self.draw()
 
     # ---- in the background
 
@@ -200,7 +204,8 @@ class ViewScreen(App[None]):
 
     def _fail(self, error: BaseException) -> None:
         self.failure = error
-        self.message = f"error: {error}"
+        hint = getattr(error, "hint", None)
+        self.message = f"error: {error}" + (f" ({hint})" if hint else "")
 
     def _begin(self, name: str, work: Callable[[Job], Any], then: Callable[[Any], None]) -> None:
         """Do something that takes long in a thread, and something with what comes of it; one thing at a time."""
@@ -362,8 +367,7 @@ class ViewScreen(App[None]):
 
     def action_mark(self, name: str) -> None:
         """Set a marker; with both, say what lies between them."""
-        self.view.mark(name)
-        self.draw()
+        self._safely(lambda: self.view.mark(name))
         if len(self.view.markers) == 2 and self.view.survey is not None:
 
             def then(found: Any) -> None:
@@ -375,7 +379,7 @@ class ViewScreen(App[None]):
         """Show everything of the row, or no longer."""
         self.query_one("#pane").toggle_class("shown")
         self.query_one(Rows).focus()
-        self.call_after_refresh(self.draw)
+        self.draw()
 
     def action_write_notes(self) -> None:
         """Write the bookmarks beside the recording."""
@@ -396,7 +400,7 @@ class ViewScreen(App[None]):
         is_shown = self.query_one("#help").has_class("shown")
         self._close()
         if not is_shown:
-            self.query_one("#help").add_class("shown")
+            self.query_one("#help").add_class("shown").focus()
             self.query_one(Rows).display = False
 
     def action_escape(self) -> None:
