@@ -317,6 +317,25 @@ def test_registers_have_names_where_the_machine_is_known(tmp_path: Path) -> None
                 assert [any("SQ 1 tail doorbell" in line for line in view.lines.details(Place(0, row))) for row in (0, 1)] == expected
 
 
+def test_completions_alone_have_no_transactions(tmp_path: Path, small_parts: None) -> None:
+    path = tmp_path / "made.bin"
+    completions = [eight(0x4A000001, 0x00800004, 0x01000000 | tag << 8, 0) for tag in range(64)]
+    request = eight(0x40000001, 0x0F, DOORBELL, 0)
+    for records, expected in ((completions, None), ([*completions, request, *completions], 64)):
+        path.write_bytes(packed(records))
+        with viewed(path, protocol="hisi-ptt", form="raw", parameters={"input": "8dw"}) as view:
+            if expected is None:
+                with pytest.raises(UsageError) as caught:
+                    view.choose_level(2)
+                assert (caught.value.code, view.level) == ("no-requests", 1)
+            else:
+                view.choose_level(2)
+                for go in (view.home, view.end, lambda: view.move(1), lambda: view.move(-5)):
+                    go()
+                    assert view.index == expected
+                    assert len(view.window(10, 80)[1]) == 1
+
+
 @pytest.mark.parametrize("level", [2, 3])
 def test_narrow_terminals_see_what_became_of_it(level: int, tmp_path: Path) -> None:
     with viewed(captures.path_of("kernel/mix-4dw", tmp_path)) as view:

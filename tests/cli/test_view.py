@@ -69,13 +69,17 @@ def test_keys(tmp_path: Path) -> None:
             assert sum(row.startswith(">") for row in rows_of(app)) == 1
             await pilot.press("end")
             assert view.index == 141_927
-            await pilot.press("home", "2", "down")
+            await pilot.press("home", "2")
+            await until(pilot, lambda: view.level == 2)
+            await pilot.press("down")
             assert view.index == 2
             assert "complete" in "\n".join(rows_of(app)) or view.level == 2
             await pilot.press("3")
             await until(pilot, lambda: view.level == 3)
             assert "queue" in rows_of(app)[0]
-            await pilot.press("home", "1", "g", "2", "enter")
+            await pilot.press("home")
+            await until(pilot, lambda: app.job is None and view.index == 2)
+            await pilot.press("1", "g", "2", "enter")
             await until(pilot, lambda: app.job is None and view.index == 2)
             await pilot.press("f")
             await until(pilot, lambda: app.job is None)

@@ -37,8 +37,9 @@ PART_RECORDS, _LEAST_RECORDS = (1 << 16) - 1, 1 << 10
 _PARTS = 400
 # Bytes of the temporary file that holds packets, at most.
 MAX_KEPT_BYTES = 4 << 30
-# Parts whose rows of a kind are remembered.
+# Parts whose rows of a kind are remembered; rows that are looked for in front of a place, and as many behind it.
 _REMEMBERED = 64
+_AROUND = 256
 
 
 class Place(NamedTuple):
@@ -88,6 +89,7 @@ class Pages(ABC):
         self.chosen: Array = np.zeros(0, dtype=np.int64)
         self._lock = Lock()
         self._rows: Any = lru_cache(maxsize=_REMEMBERED)(self._find_rows)
+        self._empty: set[int] = set()  # parts of completions alone
 
     @abstractmethod
     def grow(self, most: int) -> None:
@@ -171,18 +173,34 @@ class Pages(ABC):
         level : str or None
             A class that is left out; :data:`CHOSEN`: those of :attr:`chosen`.
         """
+        if level == CHOSEN:  # parts in front of the last one of them were counted
+            begin = self.begin_of(part)
+            first, last = np.searchsorted(self.chosen, (begin, begin + self._counts[part]))
+            return self.chosen[first:last] - begin
+        if level is not None and part in self._empty:
+            return np.zeros(0, dtype=np.intp)
         rows: Array = self._rows(part, level)
+        if level is not None and not len(rows):
+            self._empty.add(part)
         return rows
+
+    def look_around(self, part: int, level: str | None, step: Step = lambda _: None) -> int:
+        """Get to know some rows that a level shows, from a part on and in front of it; return how many there are."""
+        found = done = 0
+        for parts in (range(part, self.parts), range(part - 1, -1, -1)):
+            most = found + _AROUND
+            for one in parts:
+                step(done)
+                found, done = found + len(self.rows_of(one, level)), done + 1
+                if found >= most:
+                    break
+        return found
 
     def _find_rows(self, part: int, level: str | None) -> Array:
         decoded = self.decoded(part)
         self.count(part, decoded.size)
         if level is None:
             return np.arange(decoded.size)
-        if level == CHOSEN:
-            begin = self.begin_of(part)
-            first, last = np.searchsorted(self.chosen, (begin, begin + decoded.size))
-            return self.chosen[first:last] - begin
         column = self.schema["class"]
         classes = decoded.batch(["class"]).values("class").filled(decoded.size, len(column.values))
         return np.flatnonzero(classes != column.values.index(level))
@@ -207,16 +225,17 @@ class Pages(ABC):
             rows = self.rows_of(part, level)
             at += len(rows) if step < 0 else 0
 
-    def first(self, level: str | None = None) -> Place | None:
+    def first(self, level: str | None = None, step: Step = lambda _: None) -> Place | None:
         """Return the place of the first row; None where there is none."""
-        return self._end(range(self.parts), 0, level)
+        return self._end(range(self.parts), 0, level, step)
 
-    def last(self, level: str | None = None) -> Place | None:
+    def last(self, level: str | None = None, step: Step = lambda _: None) -> Place | None:
         """Return the place of the last row, as far as parts are known; None where there is none."""
-        return self._end(range(self.parts - 1, -1, -1), -1, level)
+        return self._end(range(self.parts - 1, -1, -1), -1, level, step)
 
-    def _end(self, parts: range, at: int, level: str | None) -> Place | None:
-        for part in parts:
+    def _end(self, parts: range, at: int, level: str | None, step: Step = lambda _: None) -> Place | None:
+        for done, part in enumerate(parts):
+            step(done)
             rows = self.rows_of(part, level)
             if len(rows):
                 return Place(part, int(rows[at]))

@@ -107,6 +107,7 @@ class View(Closing):
         self.where: str | None = None
         self.has_unsaved = False
         self._known: list[Note] = []
+        self._has_requests: bool | None = None
         self._words = list(words)
         self._query: Query | None = None
         self._top: Place | None = self.cursor
@@ -149,18 +150,28 @@ class View(Closing):
         """Go to the last row."""
         self.go(self.pages.last(self.left_out))
 
+    def look_for_requests(self, step: Step = lambda _: None) -> None:
+        """Look for rows that transactions are shown in: in a recording of completions, they may be far away."""
+        if self.survey is not None and self.cursor is not None:
+            self._has_requests = self.pages.look_around(self.cursor.part, "CPL", step) > 0
+
     def choose_level(self, level: int) -> None:
         """Show TLPs, transactions or commands, which were looked for.
 
         Raises
         ------
         UsageError
-            The recording is not of TLPs (code ``no-tlps``), or holds no commands (``no-commands``).
+            The recording is not of TLPs (code ``no-tlps``), or holds nothing but completions (``no-requests``), or no commands
+            (``no-commands``).
         """
         if level != 1 and self.survey is None:
             raise UsageError(f"{self.recording.title} has no transactions", code="no-tlps")
         if level == 3 and (self.commands is None or not len(self.commands.fetches)):
             raise UsageError("no command of an NVMe drive was seen to be fetched", hint="'ptttool analyze io' says why", code="no-commands")
+        if level == 2 and self._has_requests is None:
+            self.look_for_requests()
+        if level == 2 and self._has_requests is False:
+            raise UsageError("no request was seen, only completions", code="no-requests")
         self.level = level
         self.go(self.cursor)
         self._top = self.cursor

@@ -265,8 +265,13 @@ class ViewScreen(App[None]):
         self.action_move(by * max(self.query_one(Rows).size.height - 2, 1))
 
     def action_end(self, is_first: bool) -> None:
-        """Go to the first or the last row."""
-        self._safely(self.view.home if is_first else self.view.end)
+        """Go to the first or the last row; where few rows are shown, it may be far away."""
+        view = self.view
+        if view.level == 1:
+            self._safely(view.home if is_first else view.end)
+        else:
+            look = view.pages.first if is_first else view.pages.last
+            self._begin("go to", lambda job: look(view.left_out, job.step), view.go)
 
     def action_shift(self, by: int) -> None:
         """Shift the lines sideways."""
@@ -277,6 +282,9 @@ class ViewScreen(App[None]):
         """Show TLPs, transactions, or commands: these are looked for first."""
         if level == 3 and self.view.commands is None:
             self._begin("commands", lambda job: self.view.find_commands(job.watch), lambda _: self.action_level(3))
+        elif level == 2:
+            look = self.view.look_for_requests
+            self._begin("transactions", lambda job: look(job.step), lambda _: self._safely(lambda: self.view.choose_level(2)))
         else:
             self._safely(lambda: self.view.choose_level(level))
 
