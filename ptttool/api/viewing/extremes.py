@@ -68,7 +68,12 @@ def _latency(result: Any) -> Iterator[Extreme]:
 
 def _bandwidth(result: Any) -> Iterator[Extreme]:
     for direction, burst in result.bursts.items():
-        yield Extreme(burst.index, f"busiest interval, {direction}: {burst.flow.wire_bytes:,} bytes on the link")
+        mean = "" if burst.times_mean is None else f", {burst.times_mean:.3g} times the mean"
+        yield Extreme(burst.index, f"busiest interval, {_way(direction)}: {burst.flow.wire_bytes:,} bytes on the link{mean}")
+    for direction, full in (result.saturation or {}).items():
+        if full.index is not None:
+            took = f"{result.time.scaled(full.longest):,.0f} {_unit(result)}"
+            yield Extreme(full.index, f"link full for longest, {_way(direction)}: {took}")
     if result.idle is not None and result.idle.longest:
         least = "at least " if result.time.is_at_least else ""
         yield Extreme(
@@ -78,7 +83,7 @@ def _bandwidth(result: Any) -> Iterator[Extreme]:
 
 def _outstanding(result: Any) -> Iterator[Extreme]:
     for load in (*result.directions, *result.requesters[:_MOST]):
-        yield Extreme(load.index, f"most requests outstanding, {load.requester or load.direction}: {load.peak:,}")
+        yield Extreme(load.index, f"most requests outstanding, {load.requester or _way(load.direction)}: {load.peak:,}")
 
 
 def _errors(result: Any) -> Iterator[Extreme]:
@@ -86,6 +91,10 @@ def _errors(result: Any) -> Iterator[Extreme]:
         yield Extreme(kind.index, f"{kind.severity.value}: {kind.code}: {kind.meaning} ({kind.count:,}; this is the first)")
         for index in kind.indexes[1:_MOST]:
             yield Extreme(index, f"{kind.severity.value}: {kind.code}")
+
+
+def _way(direction: str) -> str:
+    return "direction unknown" if direction == "unknown" else direction
 
 
 def _unit(result: Any) -> str:

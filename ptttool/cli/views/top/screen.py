@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from threading import Event
 from typing import ClassVar
@@ -67,7 +68,7 @@ class TopScreen(App[None]):
     ]
 
     def __init__(self, samples: Iterator[Sample], stop: Event, hold: Event, title: str) -> None:
-        super().__init__()
+        super().__init__(ansi_color="NO_COLOR" in os.environ or None)  # no colour at all, else shades of grey
         self._samples = samples
         self._stop = stop
         self._hold = hold

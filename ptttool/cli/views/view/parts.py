@@ -26,7 +26,7 @@ def letters(text: str) -> str:
 class Rows(Widget, can_focus=True):
     """The table: a head, and the rows of a window of it. What is shown comes from outside."""
 
-    DEFAULT_CSS = "Rows { height: 1fr; min-height: 3; }"
+    DEFAULT_CSS = "Rows { height: 1fr; min-height: 2; }"
 
     class Chosen(Message):
         """A row was clicked: ``line`` counts from the top. Or the wheel turned: ``by`` rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -94,12 +95,13 @@ class ViewScreen(App[None]):
 
     CSS = """
     #head { height: 1; text-style: reverse; }
-    #pane { height: 40%; max-height: 26; display: none; border-top: ascii $foreground; }
+    #pane { height: 1fr; max-height: 26; display: none; border-top: ascii $foreground; }
     #pane.shown { display: block; }
     #ask { display: none; height: 1; border: none; padding: 0; }
     #ask.shown { display: block; }
     #list, #help { display: none; height: 1fr; border: none; }
     #list.shown, #help.shown { display: block; }
+    #list > .option-list--option-highlighted { text-style: reverse; }
     #status { height: auto; max-height: 4; }
     """
     ENABLE_COMMAND_PALETTE = False
@@ -136,7 +138,7 @@ class ViewScreen(App[None]):
     ]
 
     def __init__(self, view: View, title: str, *, keep_index: bool = False) -> None:
-        super().__init__()
+        super().__init__(ansi_color="NO_COLOR" in os.environ or None)  # no colour at all, else shades of grey
         self.view = view
         self._title = title
         self._keeps_index = keep_index
