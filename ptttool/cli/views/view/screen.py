@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.css.query import NoMatches
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -240,10 +241,11 @@ class ViewScreen(App[None]):
 
     def _tick(self) -> None:
         """Show how far the work in the background has come."""
-        self._draw_strip()
-        self._draw_status()
-        if self.view.cursor is not None and not self.query_one(Rows).lines:
-            self.draw()
+        with suppress(NoMatches):  # it ends
+            self._draw_strip()
+            self._draw_status()
+            if self.view.cursor is not None and not self.query_one(Rows).lines:
+                self.draw()
 
     # ---- keys
 
@@ -459,8 +461,11 @@ class ViewScreen(App[None]):
 
     def draw(self) -> None:
         """Draw everything."""
-        if not self.is_running:
-            return
+        if self.is_running:
+            with suppress(NoMatches):  # it ends
+                self._draw()
+
+    def _draw(self) -> None:
         rows, view = self.query_one(Rows), self.view
         try:
             head, lines = view.window(rows.size.height - 1, self.size.width - 2)
