@@ -156,6 +156,22 @@ def test_the_mouse(tmp_path: Path) -> None:
         asyncio.run(use(app))
 
 
+def test_what_is_typed_at_once_is_for_the_line(tmp_path: Path) -> None:
+    from textual.events import Key
+
+    async def use(app: Any) -> None:
+        async with app.run_test(size=(100, 30)) as pilot:
+            await until(pilot, lambda: app.survey_job.is_stopped)
+            for letter in ("slash", *"requester/g b"):
+                app.post_message(Key("space" if letter == " " else letter, "/" if letter == "slash" else letter))
+            await until(pilot, lambda: app.query_one("#ask").value == "requester/g b")
+            await pilot.press("escape", "g", "5", "enter")
+            await until(pilot, lambda: app.view.index == 5)
+
+    with screen_of(captures.path_of("6.12/m-4dw-port10-type7-dir2", tmp_path)) as app:
+        asyncio.run(use(app))
+
+
 def test_a_search_is_ended_by_escape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from threading import Event
 

@@ -92,6 +92,7 @@ class TopScreen(App[None]):
     def on_mount(self) -> None:
         """Begin to sample."""
         self.query_one(DataTable).focus()
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self._take()
 
     @work(thread=True, exit_on_error=False)

@@ -109,10 +109,10 @@ class ViewScreen(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", "Quit"),
         Binding("ctrl+c", "leave", "Quit", show=False, priority=True),
-        Binding("slash", "ask('search')", "Search", key_display="/"),
+        Binding("slash", "ask('search')", "Search", key_display="/", priority=True),
         Binding("n", "search(False)", "Next"),
         Binding("N,upper_n", "search(True)", "Previous", show=False),
-        Binding("g", "ask('go')", "Go to"),
+        Binding("g", "ask('go')", "Go to", priority=True),
         Binding("x", "extremes", "Extremes"),
         Binding("1", "level(1)", "TLPs", show=False),
         Binding("2", "level(2)", "Transactions", show=False),
@@ -121,7 +121,7 @@ class ViewScreen(App[None]):
         Binding("m", "mark('m')", "Mark"),
         Binding("M,upper_m", "mark('M')", "Mark", show=False),
         Binding("d,enter", "details", "Details", key_display="d"),
-        Binding("b", "ask('note')", "Note", show=False),
+        Binding("b", "ask('note')", "Note", show=False, priority=True),
         Binding("B,upper_b", "notes", "Notes", show=False),
         Binding("w", "write_notes", "Write notes", show=False),
         Binding("y", "command", "Command"),
@@ -300,7 +300,12 @@ class ViewScreen(App[None]):
         known = {"search": self.view.where or "", "note": next((n.text for n in self.view.notes if n.index == self.view.index), "")}
         line.value = known.get(what, "")
         line.add_class("shown")
-        line.focus()
+        line.display = True
+        self.set_focus(line)  # at once: what is typed next is for the line
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave letters to the line that is asked for."""
+        return super().check_action(action, parameters) if action != "ask" else not isinstance(self.focused, Input)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Take the line."""
@@ -428,6 +433,7 @@ class ViewScreen(App[None]):
     def _close(self) -> None:
         for name in ("#ask", "#list", "#help"):
             self.query_one(name).remove_class("shown")
+        self.query_one("#ask").display = False
         rows = self.query_one(Rows)
         rows.display = True
         rows.focus()
