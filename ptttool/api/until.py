@@ -264,7 +264,11 @@ class _Searching:
             while True:
                 begun = self._search.windows + (looking is not None)
                 goes_on = self._stopped_by is None and (most is None or begun < most) and (end is None or time.monotonic() < end)
-                window = self._record() if goes_on else None
+                window, failure = None, None
+                try:
+                    window = self._record() if goes_on else None
+                except PtttoolError as error:  # what is being looked at may hold it
+                    failure = error
                 if looking is not None:
                     seen, future = looking
                     looking = None
@@ -274,6 +278,9 @@ class _Searching:
                         if before is not None:
                             self._files.drop(before.number)
                         before = seen
+                if failure is not None:
+                    looked = self._search.windows
+                    raise failure.amended(f"{counted(looked, 'window')} had been looked at, and nothing was found") if looked else failure
                 if window is not None:
                     looking = window, pool.submit(self._look, window)
                 elif not goes_on:
@@ -292,6 +299,9 @@ class _Searching:
         except (PerfError, BusyError) as error:
             self._failed(number, error, is_last=is_after)
             return None
+        except PtttoolError as error:
+            self._files.failed(number, error.message)
+            raise
         self._began = began if self._began is None else self._began
         self._stopped_by = self._stopped_by or recorded.stopped_by
         self._files.recorded(number)
@@ -308,8 +318,7 @@ class _Searching:
         if is_last:
             return
         if self._began is None or self._in_row >= _MOST_FAILURES:
-            looked = self._search.windows
-            raise error.amended(f"{counted(looked, 'window')} had been looked at, and nothing was found") if looked else error
+            raise error
         time.sleep(_PAUSE)
 
     def _look(self, window: _Window) -> None:
@@ -357,8 +366,11 @@ class _Searching:
     def _found(self, before: _Window | None, found: _Window, after: _Window | None) -> Search:
         """Keep a window with those around it; the one after is recorded now, if that was not begun before."""
         assert found.index is not None
-        for diagnostic in self._files.found(found.number, found.index):
-            self._say(diagnostic)
+        try:
+            for diagnostic in self._files.found(found.number, found.index):
+                self._say(diagnostic)
+        except PtttoolError as error:
+            raise error.amended(f"TLP {found.index:,} of {found.recorded.path} met the condition: that recording is kept") from None
         if after is None and self._stopped_by is None:
             try:
                 after = self._record(is_after=True)

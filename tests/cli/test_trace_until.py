@@ -73,6 +73,7 @@ def test_the_window_is_kept_with_those_around_it(here: Here, at: int, most: int 
     assert problems_of("series", json.loads((here.folder / "perf.series.json").read_text(encoding="utf-8"))) == []
     assert series.until == Sought(CONDITION, at, expected[0])
     assert (here.folder / f"perf.{at}-window.data").read_bytes() == lzma.decompress(Path(READS).read_bytes())
+    assert f"TLP {expected[0]} of window {at}" in here.run("perf.series.json", command="info").stdout
     read = json.loads(here.run("traffic", "perf.series.json", "--json", command="analyze").stdout)
     assert len(read["recordings"]) == len(kept)
 
@@ -166,8 +167,11 @@ def test_windows_that_always_fail_end_it(here: Here, windows: tuple[str, ...], m
     assert here.files() == set()
 
 
-def test_the_window_after_fails(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    body, code = search(here, READS, "not-supported")
+@pytest.mark.parametrize("case", ["not-supported", "disk-full"])
+def test_the_window_after_fails(here: Here, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is recorded before it is looked at all the same, also if the failure ends the search."""
+    monkeypatch.setattr("ptttool.api.until._PAUSE", 0.0)
+    body, code = search(here, READS, case)
     assert (code, [one["role"] for one in body["until"]["kept"]]) == (0, ["found"])
     assert here.files() == windows_of(1)
     assert [run.state for run in load(here.folder / "perf.series.json").runs] == [RunState.RECORDED, RunState.FAILED]

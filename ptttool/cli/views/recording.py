@@ -219,6 +219,9 @@ def print_series(path: str, series: Series) -> None:
     print_labelled("series", f"{path}: runs one after another; no transaction is matched across them")
     if series.purposes:
         print_labelled("for", ", ".join(series.purposes))
+    if series.until is not None:
+        found = "not found" if series.until.window is None else f"TLP {series.until.index:,} of window {series.until.window}"
+        print_labelled("until", f"{series.until.condition}: {found}")
     out = console()
     out.print()
     table = plain_table(("Run", "Traces", "State", "Recording"), right=("Run",))
