@@ -94,6 +94,7 @@ RUNS = [
     ("report", "report {capture} {cut} {missing}", 6),
     ("compare", "compare {capture} {capture}", 0),
     ("compare", "compare {capture} {cut}", 6),
+    ("compare", "compare {capture} --to {recording} {cut}", 6),
     ("decode-protocols", "decode --protocols", 0),
     ("decode-protocols", "decode --protocols hisi-ptt riscv-flow", 0),
     ("follow", "decode --follow 0 {capture}", 0),

@@ -125,6 +125,21 @@ def test_ways_to_name_the_sides(line: str, folder: Path, monkeypatch: pytest.Mon
     assert json.loads(capsys.readouterr().out)["sides"] == [["A"], ["B", "C"]]
 
 
+def test_a_measure_that_too_few_recordings_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Others of the same recordings have a verdict; it has none, and says which recordings have a value."""
+    sides: list[list[Path]] = []
+    for side, (sizes, reads) in enumerate(((range(1, 6), (0,)), (range(11, 16), (0, 1, 2, 3, 4)))):
+        sides.append([tmp_path / f"{side}{number}.bin" for number in range(5)])
+        for number, (path, size) in enumerate(zip(sides[-1], sizes, strict=True)):
+            dw0 = [0x60000000 | size, *([0x20000000 | size] if number in reads else [])]
+            path.write_bytes(b"".join(struct.pack("<8I", 0xFFFFFFFF, 0, each, 0x010000FF, 0, 0x1000, 0, 5) for each in dw0) * 64)
+    found = document(capsys, *map(str, sides[0]), "--to", *map(str, sides[1]), "--input", "8dw", "--downstream", "01")
+    by_name = {(each["name"], each["class"]): each for each in found["measures"]}
+    written, asked = by_name["payload-size", "P"], by_name["request-size", "NP"]
+    assert (written["verdict"], written["n"], written["shift"]) == ("higher", [5, 5], 40)
+    assert (asked["verdict"], asked["n"], asked["values"][0]) == (None, [1, 5], [4, None, None, None, None])
+
+
 def test_folders_are_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each stands for its recordings; one named as a form is written with its folder."""
     for name in ("a", "b"):

@@ -133,8 +133,8 @@ class Measure(Struct, frozen=True):
         The TLPs that are measured; null for all.
     n : list of int
         Recordings of the first and of the second side that have a value.
-    values : list of list of float
-        The value of each of these, by side.
+    values : list of list of float or None
+        The value of each recording, by side, in their order; null where it has none.
     medians : list of float
         The median of the values of each side.
     change_percent : float or None
@@ -166,7 +166,7 @@ class Measure(Struct, frozen=True):
     direction: str | None
     class_: str | None = field(name="class")
     n: tuple[int, int]
-    values: tuple[list[float], list[float]]
+    values: tuple[list[float | None], list[float | None]]
     medians: tuple[float, float]
     spreads: tuple[tuple[float, float], tuple[float, float]] | None
     change_percent: float | None
@@ -253,25 +253,25 @@ class Comparison(Shown, Struct, frozen=True):
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield warnings, what changed, the recordings side by side, their errors, all measures."""
         yield from (Note(warning.text, warning.severity) for warning in self.warnings)
-        changes, others = self.changes, [each for each in self.measures if each not in self.changes]
-        title = "No difference found"
+        same, open_ = ([each for each in self.measures if each.verdict is verdict] for verdict in (Verdict.SAME, None))
         if not self.findable.is_enough:
             yield Note(self._too_few())
-            title = "Differences between these two recordings" if self._is_single else "Differences from A to B, without a verdict"
-        elif changes:
-            yield _test_table("What differs, from A to B", changes)
-        elif others:
+            if self.measures:
+                yield self._without_verdict()
+        elif self.changes:
+            yield _test_table("What differs, from A to B", self.changes)
+        elif same:
             yield Note("no difference found; that does not say that there is none")
-        if not self.findable.is_enough and others:
-            yield self._table(title, others)
         yield Facts([(side.name, f"{side.path}: {_about(side)}") for side in self.recordings], "Recordings")
         for side in self.recordings:
             yield from (Note(f"{side.name}: {sign.text}", sign.severity) for sign in side.loss)
         yield Table("Totals", _TOTAL_COLUMNS, [_total_row(each) for each in self.totals])
         if self.errors:
             yield error_table(self.errors)
-        if self.findable.is_enough and others:
-            yield self._table(title, others)
+        if same:
+            yield _test_table("No difference found", same)
+        if open_ and self.findable.is_enough:
+            yield _test_table("Too few recordings have a value", open_)
         if self.measures:
             yield Note(self._legend())
 
@@ -285,10 +285,10 @@ class Comparison(Shown, Struct, frozen=True):
             f"{first} and {second} recordings are too few for a verdict: the smallest p they can have is {findable.smallest_p:.2g}; {more}"
         )
 
-    def _table(self, title: str, measures: Sequence[Measure]) -> Table:
+    def _without_verdict(self) -> Table:
         if self._is_single:
-            return Table(title, _PART_COLUMNS, [_part_row(each) for each in measures])
-        return _test_table(title, measures)
+            return Table("Differences between these two recordings", _PART_COLUMNS, [_part_row(each) for each in self.measures])
+        return _test_table("Differences from A to B, without a verdict", self.measures)
 
     def _legend(self) -> str:
         if self._is_single:
@@ -393,11 +393,12 @@ def compare(first: Sequence[Measurements], second: Sequence[Measurements], parts
     left_out = RATES if any(each.sums.is_at_least for each in every) else ()
     values: dict[Key, tuple[str, Sample, Sample]] = {}
     for key in dict.fromkeys(key for one in whole for key in one):
-        before, after = ([one[key] for one in side if key in one] for side in (whole[: len(first)], whole[len(first) :]))
-        units = {unit for unit, _ in (*before, *after)}
-        if before and after and key[0] not in left_out and len(units) == 1:
-            values[key] = units.pop(), np.concatenate([one for _, one in before]), np.concatenate([one for _, one in after])
-    varied = sum(_varies(before, after) for _, before, after in values.values())
+        units = {one[key][0] for one in whole if key in one}
+        numbers = np.array([one[key][1][0] if key in one else np.nan for one in whole])
+        before, after = numbers[: len(first)], numbers[len(first) :]
+        if key[0] not in left_out and len(units) == 1 and len(_known(before)) and len(_known(after)):
+            values[key] = units.pop(), before, after
+    varied = sum(_varies(_known(before), _known(after)) for _, before, after in values.values())
     findable = Findable(ALPHA, varied, smallest_p(len(first), len(second)), needed(varied))
     return Comparison(
         sides=([each.path for each in first], [each.path for each in second]),
@@ -438,23 +439,29 @@ def _seen(every: Sequence[Measurements]) -> list[Sums]:
     return [np.sum(sums, axis=0)] * len(every) if alike else sums
 
 
+def _known(values: Sample) -> Sample:
+    return values[~np.isnan(values)]
+
+
 def _varies(first: Sample, second: Sample) -> bool:
     return bool(np.ptp(np.concatenate((first, second))) > 0)
 
 
 def _tested(values: Mapping[Key, tuple[str, Sample, Sample]], findable: Findable) -> list[Measure]:
-    """Compare measures: the unit, and the values of the recordings of both sides, by what is measured."""
-    tests = {key: p_value(before, after) for key, (_, before, after) in values.items() if _varies(before, after)}
+    """Compare measures: the unit, and the values of the recordings of both sides (NaN for none), by what is measured."""
+    known = {key: (_known(before), _known(after)) for key, (_, before, after) in values.items()}
+    tests = {key: p_value(*sides) for key, sides in known.items() if _varies(*sides)}
     corrected = dict(zip(tests, holm(list(tests.values())), strict=True))
     measures = []
-    for key, (unit, before, after) in values.items():
+    for key, (before, after) in known.items():
         shift, low, high, confidence = shift_of(before, after, _CONFIDENCE)
         delta, p = delta_of(before, after), corrected.get(key, 1.0)
         verdict = None
-        if findable.is_enough:
-            differs = p is not None and p <= findable.level
-            verdict = Verdict.SAME if not differs else Verdict.HIGHER if delta > 0 else Verdict.LOWER
-        measure = _measure(key, unit, before, after, shift, delta, (_spread(before), _spread(after)))
+        if p is not None and p <= findable.level:
+            verdict = Verdict.HIGHER if delta > 0 else Verdict.LOWER
+        elif replace(findable, smallest_p=smallest_p(len(before), len(after))).is_enough:
+            verdict = Verdict.SAME
+        measure = _measure(key, *values[key], shift, delta, (_spread(before), _spread(after)))
         interval = (low, high) if confidence else None
         measures.append(
             replace(measure, interval=interval, confidence=confidence or None, p=tests.get(key, 1.0), p_corrected=p, verdict=verdict)
@@ -474,6 +481,10 @@ def _described(values: Mapping[Key, tuple[str, Sample, Sample]], cut: Sequence[M
     return sorted(measures, key=lambda one: -abs(one.delta or 0))
 
 
+def _listed(values: Sample) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
 def _measure(
     key: Key,
     unit: str,
@@ -485,14 +496,14 @@ def _measure(
 ) -> Measure:
     """Return a measure without a test."""
     name, direction, class_ = key
-    medians = float(np.median(before)), float(np.median(after))
+    medians = float(np.nanmedian(before)), float(np.nanmedian(after))
     return Measure(
         name=name,
         unit=unit,
         direction=direction,
         class_=class_,
-        n=(len(before), len(after)),
-        values=(before.tolist(), after.tolist()),
+        n=(len(_known(before)), len(_known(after))),
+        values=(_listed(before), _listed(after)),
         medians=medians,
         spreads=spreads,
         change_percent=None if not medians[0] else 100 * (medians[1] - medians[0]) / medians[0],
@@ -589,7 +600,9 @@ def _warnings(names: Sequence[str], every: Sequence[Measurements]) -> Iterator[D
     lossy = named(lambda each: _worth_a_note(each.loss))
     if lossy:
         yield warning(
-            "loss", f"{_some(lossy)}: signs of loss: what is missing is not in the comparison", "'ptttool analyze loss' shows them"
+            "loss",
+            f"there are signs of loss in {_some(lossy)}: what is missing is not in the comparison",
+            "'ptttool analyze loss' shows them",
         )
     few = named(lambda each: each.records < FEWEST_PARTS * _FEWEST_RECORDS)
     if few:
