@@ -291,6 +291,7 @@ class Output(Struct, frozen=True):
             "--limit": self.limit is not None,
             "--offset": self.offset > 0,
             "--words": self.dws,
+            "--kernel": self.kernel is not None,
             "--time-model and --tick-ns": self.time is not None,
             "--jobs": self.work.jobs is not None,
             "--scheduler": self.work.scheduler is not None,

@@ -30,6 +30,7 @@ MAX_TRACEPOINTS: Final = Budget(1 << 12, "tracepoints", "Tracepoints that a reco
 MAX_FIELDS: Final = Budget(1 << 8, "fields", "Fields of a tracepoint.")
 MAX_FIELD_BYTES: Final = Budget(1 << 12, "bytes", "Where the fields of a tracepoint end; a name of one ends as early.")
 MAX_SAMPLES: Final = Budget(3 << 17, "samples", "Samples of a tracepoint that are held; of one with more, none is.")
+MAX_MAPS: Final = Budget(1 << 10, "maps", "Places of the kernel and of its modules that are known of the kernel's side.")
 MAX_THREADS: Final = Budget(1 << 16, "names", "Names of threads, and forks of them, that are known of the kernel's side.")
 
 

@@ -67,6 +67,9 @@ POLLED = Event(
     1301,
     (("struct napi_struct * napi", 8, 8, 0), ("__data_loc char[] dev_name", 16, 4, 0), ("int work", 20, 4, 1), ("int budget", 24, 4, 1)),
 )
+_ACCESS = (("unsigned long caller", 8, 8, 0), ("unsigned long caller0", 16, 8, 0), ("unsigned long addr", 24, 8, 0))
+READ = Event("rwmmio:rwmmio_read", 1600, (*_ACCESS, ("u8 width", 32, 1, 0)))
+WRITE = Event("rwmmio:rwmmio_write", 1601, (*_ACCESS, ("u64 val", 32, 8, 0), ("u8 width", 40, 1, 0)))
 EVENTS = (SETUP, COMPLETE, TAKEN, ENTRY)
 
 
@@ -104,6 +107,12 @@ def entry(irq: int, name: bytes, *, where: int | None = None) -> bytes:
     return raw.ljust((len(raw) + 7) // 8 * 8 + 4, b"\0")
 
 
+def access(event: Event, caller: int, caller0: int, address: int, width: int = 32) -> bytes:
+    """Return the raw data of an access to a register."""
+    raw = struct.pack("<HxxiQQQ", event.id, 0, caller, caller0, address)
+    return (raw + struct.pack("<B", width) if event == READ else raw + struct.pack("<QB", 7, width)).ljust(44, b"\0")
+
+
 def received(name: bytes, size: int) -> bytes:
     """Return the raw data of a packet that the driver hands over."""
     raw = struct.pack("<HxxiQII", RECEIVED.id, 0, 0, size, 24 | len(name) + 1 << 16) + name + b"\0"
@@ -124,6 +133,7 @@ class Sample(NamedTuple):
     raw: bytes
     cpu: int = 0
     tid: int = 100
+    chain: tuple[int, ...] | None = None
 
 
 def record(kind: int, body: bytes) -> bytes:
@@ -137,6 +147,8 @@ def _id(events: Sequence[Event], event: Event) -> int:
 def sample(events: Sequence[Event], one: Sample, *, size: int | None = None) -> bytes:
     """Return the record of a sample; `size`: how long it says its raw data are."""
     body = struct.pack("<QQiiQIIQ", _id(events, one.event), 0, one.tid, one.tid, one.time, one.cpu, 0, 1)
+    if one.chain is not None:
+        body += struct.pack(f"<{1 + len(one.chain)}Q", len(one.chain), *one.chain)
     raw = struct.pack("<I", len(one.raw) if size is None else size) + one.raw
     return record(9, body + raw.ljust((len(raw) + 7) // 8 * 8, b"\0"))
 
@@ -144,6 +156,11 @@ def sample(events: Sequence[Event], one: Sample, *, size: int | None = None) -> 
 def comm(tid: int, name: bytes, time: int = 0) -> bytes:
     """Return the record of a name."""
     return record(3, struct.pack("<ii", tid, tid) + name.ljust(16, b"\0") + struct.pack("<iiQIIQ", tid, tid, time, 0, 0, 1000))
+
+
+def mapped(start: int, size: int, base: int, file: bytes) -> bytes:
+    """Return the record of where the kernel or a module of it is."""
+    return record(1, struct.pack("<iiQQQ", -1, 0, start, size, base) + file.ljust(len(file) // 8 * 8 + 8, b"\0") + bytes(40))
 
 
 def fork(tid: int, parent: int, time: int) -> bytes:
@@ -166,13 +183,15 @@ def tracing_data(events: Sequence[Event], texts: Mapping[Event, bytes] | None = 
     return b"".join([*parts, struct.pack("<IIQ", 0, 0, 0)])
 
 
-def perf_data(records: bytes, events: Sequence[Event] = EVENTS, *, section: bytes | None = None) -> bytes:
-    """Return a whole file."""
+def perf_data(
+    records: bytes, events: Sequence[Event] = EVENTS, *, section: bytes | None = None, has_chains: bool = False, texts: Sequence[str] = ()
+) -> bytes:
+    """Return a whole file; `texts`: name of the machine, and release of its kernel."""
     section = tracing_data(events) if section is None else section
     ids = b"".join(struct.pack("<Q", _id(events, event)) for event in events)
     at = layout.FILE_HEADER_SIZE
     attributes = b"".join(
-        layout.ATTR.pack(2, ATTR_SIZE, event.id, 1, SAMPLE_TYPE, 4, layout.SAMPLE_ID_ALL).ljust(ATTR_SIZE, b"\0")
+        layout.ATTR.pack(2, ATTR_SIZE, event.id, 1, SAMPLE_TYPE | 0x20 * has_chains, 4, layout.SAMPLE_ID_ALL).ljust(ATTR_SIZE, b"\0")
         + layout.SECTION.pack(at + 8 * number, 8)
         for number, event in enumerate(events)
     )
@@ -181,10 +200,16 @@ def perf_data(records: bytes, events: Sequence[Event] = EVENTS, *, section: byte
         layout.MAGIC, at, ATTR_SIZE + layout.SECTION.size, at + len(ids), len(attributes), first, len(records), 0, 0
     )
     behind = first + len(records)
-    table = layout.SECTION.pack(behind + layout.SECTION.size, len(section))
-    return head + layout.FEATURE_BITS.pack(1 << 1, 0, 0, 0) + ids + attributes + records + table + section
+    sections = [section, *(struct.pack("<I", len(text) + 1) + text.encode() + b"\0" for text in texts)]
+    place, table = behind + len(sections) * layout.SECTION.size, b""
+    for one in sections:
+        table += layout.SECTION.pack(place, len(one))
+        place += len(one)
+    bits = 1 << 1 | ((1 << len(texts)) - 1) << 3
+    return head + layout.FEATURE_BITS.pack(bits, 0, 0, 0) + ids + attributes + records + table + b"".join(sections)
 
 
-def kernel_file(samples: Sequence[Sample], before: bytes = b"", events: Sequence[Event] = EVENTS) -> bytes:
+def kernel_file(samples: Sequence[Sample], before: bytes = b"", events: Sequence[Event] = EVENTS, texts: Sequence[str] = ()) -> bytes:
     """Return a file of samples, and of records in front of them."""
-    return perf_data(before + b"".join(sample(events, one) for one in samples), events)
+    has_chains = any(one.chain is not None for one in samples)
+    return perf_data(before + b"".join(sample(events, one) for one in samples), events, has_chains=has_chains, texts=texts)

@@ -88,7 +88,7 @@ def kernel_commands(samples: Samples) -> KernelCommands:
     """Return the commands of a recording of tracepoints."""
     none: Array = np.empty(0, dtype=[("at", "<i8")])
     setups, completes = samples.events.get(SETUP, none), samples.events.get(COMPLETE, none)
-    fits = [_has_numbers(rows, "ctrl_id", "qid", "cid") for rows in (setups, completes)]
+    fits = [has_numbers(rows, "ctrl_id", "qid", "cid") for rows in (setups, completes)]
     setups, completes = (rows if fit else none for rows, fit in zip((setups, completes), fits, strict=True))
     begins, ends = (_ordered(rows) for rows in (setups, completes))
     _turn(ends, completes, samples.events.get(TAKEN))
@@ -137,7 +137,7 @@ _EVENT: Final = np.dtype(
 )
 
 
-def _has_numbers(rows: Array, *names: str) -> bool:
+def has_numbers(rows: Array, *names: str) -> bool:
     """Return whether samples have fields that are numbers."""
     fields: Any = rows.dtype.fields or {}
     return all(name in fields and fields[name][0].kind in "iu" for name in names)
@@ -163,7 +163,7 @@ def _turn(ends: Array, completes: Array, taken: Array | None) -> None:
     Linux from 5.16 on puts them on a list, some versions at its front. They show as several ``nvme_sq`` of a queue, and then as many ends.
     """
     ends["turned"] = ends["nth"]
-    if taken is None or not len(taken) or not len(ends) or not _has_numbers(taken, "ctrl_id", "qid"):
+    if taken is None or not len(taken) or not len(ends) or not has_numbers(taken, "ctrl_id", "qid"):
         return
     keys = [np.concatenate((completes[name], taken[name])) for name in ("at", "on_cpu", "qid", "ctrl_id")]
     is_end = np.arange(len(keys[0])) < len(ends)
@@ -196,7 +196,7 @@ def _describe(commands: Array, setups: Array, samples: Samples) -> None:
         return
     commands["pid"] = setups["by_pid"]
     commands["name"] = samples.threads.at(setups["by_tid"], setups["at"])
-    if not _has_numbers(setups, "opcode"):
+    if not has_numbers(setups, "opcode"):
         return
     commands["opcode"] = setups["opcode"]
     if "cdw10" not in (setups.dtype.names or ()) or setups["cdw10"].ndim != 2 or setups["cdw10"].shape[1] < 10:
@@ -207,7 +207,7 @@ def _describe(commands: Array, setups: Array, samples: Samples) -> None:
     count = np.ascontiguousarray(words[:, 8:10]).view("<u2").reshape(-1).astype(np.int64) + 1
     commands["block"][is_io], commands["blocks"][is_io] = block[is_io], count[is_io]
     issues = samples.events.get(ISSUE)
-    if issues is None or not _has_numbers(issues, "sector", "nr_sector"):
+    if issues is None or not has_numbers(issues, "sector", "nr_sector"):
         return
     # The driver starts the request of the block layer behind the submission, on the same CPU.
     order = np.lexsort((issues["at"], issues["on_cpu"]))

@@ -12,8 +12,9 @@ from ptttool.analyses.drawing.result import Shown
 from ptttool.analyses.registers import with_name
 from ptttool.analyses.shown import Cell, Column, Facts, Histogram, Names, Note, Part, Table, Unit, text_column
 from ptttool.analyses.time.facts import TimeFacts
-from ptttool.diagnostics import Severity
+from ptttool.diagnostics import Diagnostic, Severity
 from ptttool.documents import document
+from ptttool.wording import clean
 
 # Rows of a table that people see; the JSON has more.
 _SHOWN = 20
@@ -171,6 +172,94 @@ class SlowRequest(Struct, frozen=True):
     last: int
 
 
+class CodeUse(Struct, frozen=True):
+    """Code of the kernel that touched a register.
+
+    Parameters
+    ----------
+    register : str
+        Where it is.
+    name : str or None
+        What it is; null where that is not known.
+    space : str
+        ``memory``, ``io`` or ``configuration``.
+    address : str
+        Its address, as in :class:`RegisterUse`.
+    operation : str
+        ``read`` or ``write``.
+    code : str
+        The place in the kernel: function, offset and module; its address where no symbol is known.
+    code_address : str
+        Its address.
+    callers : list of str
+        What called it, in the same way; the innermost one first.
+    requests : int or None
+        Requests on the link that it made; null where order leaves several possibilities.
+    seen : int
+        What the kernel saw of it, while its events were on: also before and after the trace.
+    """
+
+    register: str
+    name: str | None
+    space: str
+    address: str
+    operation: str
+    code: str
+    code_address: str
+    callers: list[str]
+    requests: int | None
+    seen: int
+
+
+class KernelCode(Struct, frozen=True):
+    """The kernel's accesses beside those of the link.
+
+    Parameters
+    ----------
+    file : str
+        The recording of tracepoints.
+    requests : int
+        Outbound requests of the recording.
+    joined : int
+        Those to pages that are certainly pages of the kernel's side.
+    seen : int
+        Accesses that the kernel saw, of all devices.
+    resolved : bool
+        Whether the symbols of the running kernel are those of the kernel that was recorded.
+    uses : list of CodeUse
+        Who touched which register, those with most accesses first.
+    more : int
+        How many were left out.
+    notes : list of Diagnostic
+        What is not known, and why.
+    """
+
+    file: str
+    requests: int
+    joined: int
+    seen: int
+    resolved: bool
+    uses: list[CodeUse]
+    more: int
+    notes: list[Diagnostic]
+
+    def shown(self) -> Iterator[Part]:
+        """Yield who touched which register, and what is not known."""
+        if self.uses:
+            columns = (
+                text_column("Register"), text_column("Does"), text_column("Code"), text_column("Called by", weight=1),
+                Column("Requests", Unit.TLPS), Column("Seen by the kernel", weight=2),
+            )  # fmt: skip
+            rows = [
+                (with_name(one.register, one.name), one.operation, clean(one.code), clean(" < ".join(one.callers)), one.requests, one.seen)
+                for one in self.uses[:_SHOWN]
+            ]
+            note = f"of {self.requests:,} requests, {self.joined:,} are to pages that are joined with the kernel's by their order"
+            yield Table("Code", columns, rows, None, max(len(self.uses) - _SHOWN, 0) + self.more, note)
+        for one in self.notes:
+            yield Note(one.text, one.severity)
+
+
 @document("mmio")
 class Mmio(Shown, Struct, frozen=True):
     """Requests of the processor to registers of devices.
@@ -195,6 +284,8 @@ class Mmio(Shown, Struct, frozen=True):
         The longest runs of reads of one register.
     slowest : list of SlowRequest
         The requests that took longest.
+    code : KernelCode or None
+        Which code of the kernel touched registers; null where its accesses were not recorded beside the trace.
     """
 
     time: TimeFacts
@@ -206,11 +297,13 @@ class Mmio(Shown, Struct, frozen=True):
     register_bytes: int
     polling: list[PollingRun]
     slowest: list[SlowRequest]
+    code: KernelCode | None = None
 
     def shown(self, names: Names) -> Iterator[Part]:
         """Yield latencies, then registers, polling and the slowest requests."""
         yield Facts([("requests", f"{self.requests:,} outbound, to registers of devices")])
-        yield Note("the requester of an outbound request is the root complex: which process or driver made it is not in the trace")
+        if self.code is None:
+            yield Note("the requester of an outbound request is the root complex: which process or driver made it is not in the trace")
         if self.direction_unknown:
             text = f"{self.direction_unknown:,} requests have an unknown direction and are left out: --sysfs or --downstream tells it"
             yield Note(text, Severity.WARNING)
@@ -225,6 +318,8 @@ class Mmio(Shown, Struct, frozen=True):
             if flow.ticks.n:
                 yield self._histogram(flow)
         yield self._registers_table()
+        if self.code is not None:
+            yield from self.code.shown()
         yield from self._polling_tables()
         yield from self.time.shown()
 

@@ -73,6 +73,17 @@ def targets_of(flows: Array, rows: Array, size: int, column: Callable[[str], Val
     return targets
 
 
+def outbound_of(batch: Batch) -> tuple[Array, Array, Array, int]:
+    """Return positions, flows and targets of the outbound requests among rows, and how many requests have an unknown direction."""
+    flows = _FLOWS.take(array_of(batch.values("kind"), batch.size))
+    directions = array_of(batch.values("direction"), batch.size)
+    is_request = flows >= 0
+    rows = np.flatnonzero((directions == OUTBOUND) & is_request)
+    flows = flows.take(rows)
+    targets = targets_of(flows, rows, batch.size, batch.values)
+    return rows, flows, targets, int(np.count_nonzero((directions == UNKNOWN) & is_request))
+
+
 class RegisterSums:
     """Requests by register, and how long those took that were answered.
 
@@ -105,16 +116,10 @@ class RegisterSums:
 
     def add_rows(self, batch: Batch) -> tuple[Array, Array, Array] | None:
         """Add rows; return positions, flows and targets of the outbound requests among them, None without any."""
-        kinds = array_of(batch.values("kind"), batch.size)
-        flows = _FLOWS.take(kinds)
-        directions = array_of(batch.values("direction"), batch.size)
-        is_request = flows >= 0
-        self.unknown += int(np.count_nonzero((directions == UNKNOWN) & is_request))
-        rows = np.flatnonzero((directions == OUTBOUND) & is_request)
+        rows, flows, targets, unknown = outbound_of(batch)
+        self.unknown += unknown
         if not len(rows):
             return None
-        flows = flows.take(rows)
-        targets = targets_of(flows, rows, batch.size, batch.values)
         indexes = array_of(batch.values("index"), batch.size).take(rows)
         self.requests.add(targets, flows, np.zeros(len(rows), dtype=np.int64), indexes)
         return rows, flows, targets

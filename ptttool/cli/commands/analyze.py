@@ -86,8 +86,8 @@ def analyze(
             "--kernel",
             readable=False,
             metavar="FILE",
-            help="io: the kernel's side of the recording, as 'ptttool trace --with nvme,block' records it. By default the file beside it: "
-            "NAME.kernel.data of NAME.data.",
+            help="io, mmio: the kernel's side of the recording, as 'ptttool trace --with nvme,block,mmio-stacks' records it. By default "
+            "the file beside it: NAME.kernel.data of NAME.data.",
         ),
     ] = None,
     by: Annotated[
@@ -138,7 +138,7 @@ def analyze(
 
 
 def _kernel_options(names: Sequence[str], paths: Sequence[str], kernel: Path | None, by: str | None) -> dict[str, dict[str, str]]:
-    """Return the options of the analysis of commands.
+    """Return the options of the analyses that are joined with the kernel's side.
 
     Raises
     ------
@@ -147,8 +147,10 @@ def _kernel_options(names: Sequence[str], paths: Sequence[str], kernel: Path | N
     """
     options = {name: str(value) for name, value in (("kernel", kernel), ("by", by)) if value is not None}
     for name in options:
-        if "io" not in names:
-            raise UsageError(f"--{name} has an effect on the analysis io only", hint=f"leave out --{name}", code="exclusive-options")
+        users = ("io", "mmio") if name == "kernel" else ("io",)
+        if not any(user in names for user in users):
+            message = f"--{name} has an effect on {' and '.join(users)} only"
+            raise UsageError(message, hint=f"leave out --{name}", code="exclusive-options")
     if kernel is not None and len(paths) > 1:
         hint = "leave it out: the file beside each recording is taken"
         raise UsageError("--kernel is of one recording, and there are several", hint=hint, code="exclusive-options")

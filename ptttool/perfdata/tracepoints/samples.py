@@ -22,11 +22,13 @@ from ptttool.files.packed.kinds import LONGEST_MAGIC, kind_of
 from ptttool.kernel.records import find_records
 from ptttool.perfdata import layout
 from ptttool.perfdata.attributes import AttributeTable, trailer_of
-from ptttool.perfdata.budget import MAX_FEATURE_BYTES, MAX_SAMPLES, MAX_THREADS
+from ptttool.perfdata.budget import MAX_FEATURE_BYTES, MAX_FIELD_BYTES, MAX_MAPS, MAX_SAMPLES, MAX_THREADS
+from ptttool.perfdata.features import Cursor
 from ptttool.perfdata.header import FileHeader, parse_header, read_attributes
 from ptttool.perfdata.model import Attribute, Contents, Mode
 from ptttool.perfdata.problems import Problems
 from ptttool.perfdata.tracepoints.formats import Format, parse_tracing_data
+from ptttool.perfdata.tracepoints.symbols import KernelMap
 from ptttool.perfdata.tracepoints.threads import ThreadNames
 from ptttool.perfdata.walker import Walker
 from ptttool.wording import clean
@@ -39,8 +41,16 @@ Array = npt.NDArray[Any]
 # [uapi] enum perf_event_sample_format, those that lie in front of the raw data.
 _ADDR, _READ, _CALLCHAIN, _PERIOD, _RAW = 8, 16, 32, 256, 1024
 # [uapi] PERF_TYPE_TRACEPOINT; numbers of records.
-_TRACEPOINT, _LOST, _COMM, _FORK, _LOST_SAMPLES = 2, 2, 3, 7, 13
-_TRACING_DATA = 1  # the feature bit
+_TRACEPOINT, _MMAP, _LOST, _COMM, _FORK, _MMAP2, _LOST_SAMPLES = 2, 1, 2, 3, 7, 10, 13
+_NOTED = (_MMAP, _LOST, _COMM, _FORK, _MMAP2, _LOST_SAMPLES)
+# Bytes of their bodies in front of the file's name.
+_NAMED_AT = {_MMAP: 32, _MMAP2: 64}
+# Feature bits.
+_TRACING_DATA, _HOSTNAME, _OSRELEASE = 1, 3, 4
+# [uapi] enum perf_callchain_context: marks from here on, of which the kernel's is the first in front of its frames.
+_MARKS, _KERNEL_MARK = (1 << 64) - 4095, (1 << 64) - 128
+# Frames of a call chain, at most.
+_DEEPEST = 1 << 13
 # Bytes that are read at a time, and records that are found at a time.
 _PIECE, _ROWS = 1 << 20, 1 << 14
 _LEAVING = (layout.AUXTRACE, layout.TRACING_DATA)
@@ -68,6 +78,10 @@ class Samples(NamedTuple):
         Samples that could not be read: of unknown events, or too short for their fields.
     problems : list of Diagnostic
         Damage of the file. What was read before it is good.
+    maps : list of KernelMap
+        Where the kernel and its modules were.
+    system : tuple of str
+        Name of the machine and release of its kernel, as far as the file says.
     """
 
     path: str
@@ -78,6 +92,8 @@ class Samples(NamedTuple):
     lost: int
     unread: int
     problems: list[Diagnostic]
+    maps: list[KernelMap]
+    system: tuple[str, ...]
 
 
 class _Place(NamedTuple):
@@ -109,7 +125,7 @@ def _place(attribute: Attribute) -> _Place:
     )  # fmt: skip
 
 
-def read_samples(path: str, wanted: Mapping[str, Collection[str]] | None = None) -> Samples:
+def read_samples(path: str, wanted: Mapping[str, Collection[str]] | None = None, depth: int = 0) -> Samples:
     """Read the samples of a recording of tracepoints.
 
     Parameters
@@ -118,6 +134,9 @@ def read_samples(path: str, wanted: Mapping[str, Collection[str]] | None = None)
         The file, which may be packed; no link is followed.
     wanted : Mapping of str to collection of str, optional
         Names of the events that are held (``nvme:nvme_setup_cmd``), and of their fields that are; by default all.
+    depth : int
+        Frames of the kernel's stack that are held, as the column ``frames`` of each event, uint64, shape (n, depth): the innermost one
+        first, 0 behind the last.
 
     Raises
     ------
@@ -125,13 +144,19 @@ def read_samples(path: str, wanted: Mapping[str, Collection[str]] | None = None)
         It cannot be opened, or is not a file of perf record with tracepoints.
     """
     with _opened(path) as file:
-        return _Reader(file, path, wanted).read()
+        return _Reader(file, path, wanted, depth).read()
 
 
 def check_samples(path: str) -> None:
     """Raise the errors of :func:`read_samples` that the beginning and the description of tracepoints show."""
     with _opened(path) as file:
         _Reader(file, path, {})
+
+
+def events_of(path: str) -> frozenset[str]:
+    """Return the names of the tracepoints that were recorded; raises as :func:`check_samples`."""
+    with _opened(path) as file:
+        return _Reader(file, path, {}).names
 
 
 def _opened(path: str) -> closing[LocalFile]:
@@ -159,7 +184,7 @@ def _unpacked(descriptor: int, path: str) -> Unpacked | None:
 
 
 class _Reader:
-    def __init__(self, file: LocalFile, path: str, wanted: Mapping[str, Collection[str]] | None) -> None:
+    def __init__(self, file: LocalFile, path: str, wanted: Mapping[str, Collection[str]] | None, depth: int = 0) -> None:
         header = parse_header(path, file.read(0, layout.FILE_HEADER_SIZE))
         if header is None:
             raise InputError(path, "was written to a pipe; the kernel's side is read from files only", code="pipe-mode")
@@ -169,6 +194,9 @@ class _Reader:
         table = AttributeTable(self._contents)
         read_attributes(header, file, Walker(self._contents, table, self._problems))
         self._formats = self._described(header)
+        self._system = tuple(self._text(header, bit) for bit in (_HOSTNAME, _OSRELEASE))
+        self._depth = depth
+        self._maps: list[KernelMap] = []
         self._counts: dict[str, int] = {}
         self._full: set[str] = set()
         self._lost = self._unread = 0
@@ -186,9 +214,7 @@ class _Reader:
         """Return the formats that the file describes, by number."""
         if _TRACING_DATA not in header.features:
             raise InputError(self._path, "does not describe tracepoints: it was recorded without any", code="no-tracepoints")
-        entry = header.data_end + header.features.index(_TRACING_DATA) * layout.SECTION.size
-        raw = self._file.read(entry, layout.SECTION.size) if entry < self._file.size else b""
-        offset, size = layout.SECTION.unpack(raw) if len(raw) == layout.SECTION.size else (self._file.size, 1)
+        entry, offset, size = self._section(header, _TRACING_DATA)
         if offset + size > self._file.size or size > MAX_FEATURE_BYTES:
             reason = "the description of its tracepoints is not in the file, which was cut perhaps"
             raise InputError(self._path, reason, offset=entry, code="truncated")
@@ -196,6 +222,30 @@ class _Reader:
             return parse_tracing_data(memoryview(self._file.read(offset, size)))
         except ValueError as error:
             raise InputError(self._path, f"the description of its tracepoints: {error}", offset=offset, code="damaged-feature") from error
+
+    def _section(self, header: FileHeader, feature: int) -> tuple[int, int, int]:
+        """Return where the entry of a feature's section is, and offset and size of the section, which may be behind the end of the file."""
+        entry = header.data_end + header.features.index(feature) * layout.SECTION.size
+        raw = self._file.read(entry, layout.SECTION.size) if entry < self._file.size else b""
+        offset, size = layout.SECTION.unpack(raw) if len(raw) == layout.SECTION.size else (self._file.size, 1)
+        return entry, offset, size
+
+    def _text(self, header: FileHeader, feature: int) -> str:
+        """Return a text of the header; empty where it is missing or damaged."""
+        if feature not in header.features:
+            return ""
+        _, offset, size = self._section(header, feature)
+        if offset + size > self._file.size or size > MAX_FIELD_BYTES:
+            return ""
+        try:
+            return Cursor(memoryview(self._file.read(offset, size))).string()
+        except ValueError:
+            return ""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the tracepoints."""
+        return frozenset(one.name for one in self._events.values())
 
     def _select(self, wanted: Mapping[str, Collection[str]] | None) -> None:
         ids: list[tuple[int, int]] = []
@@ -231,7 +281,7 @@ class _Reader:
             samples = found[kinds == layout.SAMPLE]
             if len(samples):
                 self._take(buffer, samples[:, 0], samples[:, 2])
-            for row in np.flatnonzero(np.isin(kinds, (_LOST, _COMM, _FORK, _LOST_SAMPLES))).tolist():
+            for row in np.flatnonzero(np.isin(kinds, _NOTED)).tolist():
                 at, kind, size = found[row].tolist()
                 self._note(kind, bytes(buffer[at + layout.RECORD.size : at + size]))
             if (kinds == layout.COMPRESSED).any() or (kinds == layout.COMPRESSED2).any():
@@ -242,14 +292,17 @@ class _Reader:
             if one.name in self._full:
                 continue
             rows = [events[one.name]] if one.name in events else []
-            together = np.concatenate([*rows, *pieces]) if rows or pieces else np.empty(0, dtype=one.dtype)
+            together = np.concatenate([*rows, *pieces]) if rows or pieces else np.empty(0, dtype=self._dtype(one))
             pieces.clear()
             if (together["at"][1:] < together["at"][:-1]).any():
                 together = together[together["at"].argsort(kind="stable")]
             events[one.name] = together
         self._threads.close()
         formats = {one.name: one for one in self._events.values()}
-        return Samples(self._path, formats, self._counts, events, self._threads, self._lost, self._unread, self._contents.problems)
+        return Samples(
+            self._path, formats, self._counts, events, self._threads, self._lost, self._unread, self._contents.problems, self._maps,
+            self._system,
+        )  # fmt: skip
 
     def _records(self) -> Iterator[tuple[Array, Array]]:
         """Yield bytes of the file with the records that begin and end in them."""
@@ -284,6 +337,9 @@ class _Reader:
         """Take in a record that is not a sample."""
         if kind == _LOST and len(body) >= 16:
             self._lost += int.from_bytes(body[8:16], "little")
+        elif kind in _NAMED_AT and body[:4] == b"\xff" * 4 and len(body) > _NAMED_AT[kind] and len(self._maps) < MAX_MAPS:
+            start, size, base = (int.from_bytes(body[at : at + 8], "little") for at in (8, 16, 24))
+            self._maps.append(KernelMap(start, size, base, body[_NAMED_AT[kind] :].split(b"\0", 1)[0].decode(errors="replace")))
         elif kind == _LOST_SAMPLES and len(body) >= 8:
             self._lost += int.from_bytes(body[:8], "little")
         elif kind in (_COMM, _FORK):
@@ -327,25 +383,36 @@ class _Reader:
                 continue
             pieces.append(self._rows(buffer, at[mine], sizes[mine], self._places[number], event))
 
+    def _dtype(self, event: Format) -> Any:
+        """Return the dtype of an event in the result."""
+        return np.dtype([*event.dtype.descr, ("frames", "<u8", (self._depth,))]) if self._depth else event.dtype
+
     def _rows(self, buffer: Array, at: Array, sizes: Array, place: _Place, event: Format) -> Array:
         """Return samples of an event."""
         raw, before = at + place.raw, len(at)
         ends = at + sizes
+        frames: Array = np.zeros((len(at), 0), dtype=np.uint64)
         if place.has_chain:
             whole = raw + 8 <= ends
             at, raw, ends = at[whole], raw[whole], ends[whole]
             depth = _numbers(buffer, raw, np.uint64)
-            fits = depth <= np.uint64(1 << 13)
-            at, raw, ends = at[fits], raw[fits] + 8 + 8 * depth[fits].astype(np.int64), ends[fits]
+            fits = depth <= np.uint64(_DEEPEST)
+            fits &= raw + 8 + 8 * np.minimum(depth, np.uint64(_DEEPEST)).astype(np.int64) <= ends
+            at, raw, ends, depths = at[fits], raw[fits] + 8, ends[fits], depth[fits].astype(np.int64)
+            frames = _frames(buffer, raw, depths, self._depth)
+            raw = raw + 8 * depths
         fits = raw + 4 <= ends
-        at, raw, ends = at[fits], raw[fits], ends[fits]
+        at, raw, ends, frames = at[fits], raw[fits], ends[fits], frames[fits]
         lengths = _numbers(buffer, raw, np.uint32).astype(np.int64)
         raw = raw + 4
         fits = (lengths >= event.size) & (raw + lengths <= ends)
-        at, raw, lengths = at[fits], raw[fits], lengths[fits]
+        at, raw, lengths, frames = at[fits], raw[fits], lengths[fits], frames[fits]
         self._unread += before - len(at)
         held = _gathered(buffer, raw, max(event.size, 1)).view(event.held).reshape(-1)
-        rows = np.empty(len(at), dtype=event.dtype)
+        rows = np.empty(len(at), dtype=self._dtype(event))
+        if self._depth:
+            rows["frames"] = 0
+            rows["frames"][:, : frames.shape[1]] = frames
         rows["at"] = np.minimum(_numbers(buffer, at + place.time, np.uint64), np.uint64((1 << 63) - 1))
         rows["on_cpu"] = _numbers(buffer, at + place.cpu, np.int32) if place.cpu else -1
         rows["by_pid"] = _numbers(buffer, at + place.tid, np.int32) if place.tid else -1
@@ -362,6 +429,21 @@ class _Reader:
             else:
                 rows[field.name] = held[field.name]
         return rows
+
+
+def _frames(buffer: Array, at: Array, depths: Array, most: int) -> Array:
+    """Return the first frames of the kernel in call chains of so many numbers, shape (n, most); 0 behind the last."""
+    if not most or not len(at):
+        return np.zeros((len(at), 0), dtype=np.uint64)
+    columns = np.arange(most + 1)
+    inside = columns < depths[:, None]
+    places = np.where(inside, at[:, None] + 8 * columns, 0)
+    chains = _numbers(buffer, np.minimum(places, max(len(buffer) - 8, 0)).reshape(-1), np.uint64).reshape(-1, most + 1)
+    chains[~inside] = _MARKS
+    is_kernel = chains[:, 0] == _KERNEL_MARK
+    chains = np.where(is_kernel[:, None], chains[:, 1:], chains[:, :-1])
+    chains[np.logical_or.accumulate(chains >= _MARKS, axis=1)] = 0
+    return chains
 
 
 def _gathered(buffer: Array, at: Array, size: int) -> Array:

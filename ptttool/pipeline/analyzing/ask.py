@@ -50,7 +50,8 @@ class Ask(Struct, frozen=True):
     by : str
         By what joined commands are shown: ``process``, ``queue`` or ``size``.
     options : Mapping
-        Options of the analyses, by name of the analysis. Those of `io` are `kernel`, by default the file beside the recording, and `by`.
+        Options of the analyses, by name of the analysis. `io` and `mmio` have `kernel`, by default the file beside the recording, and
+        `io` has `by`.
     watch : callable
         Shows how far the pass has come.
     """
@@ -79,8 +80,10 @@ def ask_of(recording: OpenRecording, ask: Ask, where: str | None = None, machine
     """
     machine = machine or recording.machine
     query = None if where is None else parse_query(recording.schema, columns=(), where=where, machine=machine)
-    options = dict(ask.options.get("io", {}))
-    kernel, by = options.pop("kernel", None), options.pop("by", ask.by)
+    options = {name: dict(given) for name, given in ask.options.items()}
+    kernels = [options[name].pop("kernel", None) for name in ("io", "mmio") if name in options]
+    kernel = next((one for one in kernels if one is not None), None)
+    by = options.get("io", {}).pop("by", ask.by)
     if by not in _GROUPS:
         raise UsageError(f"commands are not shown by {by}", hint="known: " + ", ".join(_GROUPS), code="unknown-group")
     if kernel is None:
@@ -97,7 +100,7 @@ def ask_of(recording: OpenRecording, ask: Ask, where: str | None = None, machine
         counters=recording.counters,
         kernel=None if kernel is None else str(kernel),
         by=by,
-        options={**ask.options, "io": options},
+        options=options,
     )
 
 
@@ -121,23 +124,27 @@ class Answer(Struct, frozen=True):
         As for :func:`run`.
     analyses : Mapping[str, Analysis]
         The analyses by name.
-    entries : Analysis or None
-        What joins the analysis of commands with the kernel's side.
+    joining : Mapping[str, Analysis]
+        What joins analyses with the kernel's side, by the name of the analysis that is joined.
     """
 
     recording: OpenRecording
     ask: Ask
     analyses: Mapping[str, Analysis[Any]]
-    entries: Analysis[Any] | None = None
+    joining: Mapping[str, Analysis[Any]] = {}
 
     @property
     def results(self) -> dict[str, Any]:
         """Their results, by name of the analysis."""
         results = {name: self.result(analysis) for name, analysis in self.analyses.items()}
-        if self.entries is not None and self.ask.kernel is not None:
+        if "io" in self.joining and self.ask.kernel is not None:
             from ptttool.pipeline.analyzing.kernel import with_kernel
 
-            results["io"] = with_kernel(self.recording, self.ask.kernel, self.ask.by, results["io"], self.result(self.entries))
+            results["io"] = with_kernel(self.recording, self.ask.kernel, self.ask.by, results["io"], self.result(self.joining["io"]))
+        if "mmio" in self.joining and self.ask.kernel is not None:
+            from ptttool.pipeline.analyzing.code import with_code
+
+            results["mmio"] = with_code(results["mmio"], self.ask.kernel, self.result(self.joining["mmio"]))
         return results
 
     def result(self, analysis: Analysis[Any]) -> Any:
@@ -180,11 +187,8 @@ def run(recording: OpenRecording, ask: Ask, kinds: Sequence[str | type[Analysis[
             hint="leave --scheduler out",
             code="stream-in-order",
         )
-    joins = ask.kernel is not None and ask.query is None and any(kind.name == "io" for kind in analyses)
-    if joins:
-        from ptttool.analyses.io.commands.entries import CommandEntries
-
-        analyses.append(CommandEntries)
+    joining = _joining(ask, [kind.name for kind in analyses])
+    analyses += joining.values()
     scope: Scope | None = None
     planned = []
     for kind in analyses:
@@ -196,9 +200,27 @@ def run(recording: OpenRecording, ask: Ask, kinds: Sequence[str | type[Analysis[
         planned.append(PlannedAnalysis(kind, tuple(options.items()), further=further))
     with ask.watch(walk.progress):
         parts = walk.merge(Analyze(tuple(planned), ask.query)).parts
-    own = parts[: len(parts) - joins]
-    entries = parts[-1] if joins else None
-    return Answer(recording, ask, {kind.name: part for kind, part in zip(analyses, own, strict=False)}, entries)
+    by_kind = dict(zip(analyses, parts, strict=True))
+    own = {kind.name: part for kind, part in by_kind.items() if kind not in joining.values()}
+    return Answer(recording, ask, own, {name: by_kind[kind] for name, kind in joining.items()})
+
+
+def _joining(ask: Ask, names: Sequence[str]) -> dict[str, type[Analysis[Any]]]:
+    """Return what analyses have to see besides, to be joined with the kernel's side: all rows, so there is none with a condition."""
+    if ask.kernel is None or ask.query is not None:
+        return {}
+    found: dict[str, type[Analysis[Any]]] = {}
+    if "io" in names:
+        from ptttool.analyses.io.commands.entries import CommandEntries
+
+        found["io"] = CommandEntries
+    if "mmio" in names:
+        from ptttool.analyses.mmio.accesses import OutboundRequests
+        from ptttool.pipeline.analyzing.code import has_accesses
+
+        if has_accesses(ask.kernel):
+            found["mmio"] = OutboundRequests
+    return found
 
 
 def checked(recording: OpenRecording, name: str) -> type[Analysis[Any]]:
