@@ -59,6 +59,9 @@ TAKEN = Event(
     (("int ctrl_id", 8, 4, 1), ("char disk[32]", 12, 32, 0), ("int qid", 44, 4, 1), ("u16 sq_head", 48, 2, 0), ("u16 sq_tail", 50, 2, 0)),
 )
 ENTRY = Event("irq:irq_handler_entry", 101, (("int irq", 8, 4, 1), ("__data_loc char[] name", 12, 4, 0)))
+ISSUE = Event(
+    "block:block_rq_issue", 1100, (("dev_t dev", 8, 4, 0), ("sector_t sector", 16, 8, 0), ("unsigned int nr_sector", 24, 4, 0))
+)
 RECEIVED = Event(
     "net:netif_receive_skb", 1300, (("void * skbaddr", 8, 8, 0), ("unsigned int len", 16, 4, 0), ("__data_loc char[] name", 20, 4, 0))
 )
@@ -111,6 +114,11 @@ def access(event: Event, caller: int, caller0: int, address: int, width: int = 3
     """Return the raw data of an access to a register."""
     raw = struct.pack("<HxxiQQQ", event.id, 0, caller, caller0, address)
     return (raw + struct.pack("<B", width) if event == READ else raw + struct.pack("<QB", 7, width)).ljust(44, b"\0")
+
+
+def issue(sector: int, count: int) -> bytes:
+    """Return the raw data of a request that the block layer hands to the driver."""
+    return struct.pack("<HxxiIIQII", ISSUE.id, 0, 0x10300000, 0, sector, count, 0)
 
 
 def received(name: bytes, size: int) -> bytes:
