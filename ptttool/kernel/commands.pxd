@@ -26,7 +26,7 @@ cdef class Commands:
         const long long[::1] counts, const long long[::1] at, const long long[::1] index, const unsigned char[::1] shadowed,
     )
 
-    @cython.locals(rows="long long[:, ::1]", link=Py_ssize_t, column=Py_ssize_t, _="long long")
+    @cython.locals(rows="long long[:, ::1]", link=Py_ssize_t, newer=Py_ssize_t, column=Py_ssize_t, _="long long")
     cdef int _fetch(
         self, Py_ssize_t drive, Py_ssize_t group, long long count, long long now, long long index, int is_shadowed
     ) except -1

@@ -129,7 +129,7 @@ class Commands:
         at, index : int64
             Ticks, and number of the row.
         shadowed : uint8
-            Of each drive, whether its doorbells are in memory, too.
+            Of each drive: 1 if its doorbells are in memory, too; 2 if its queues are not told apart.
         """
         self.used = 0
         for row in range(len(roles)):
@@ -144,7 +144,7 @@ class Commands:
                 continue
             group = groups[row]
             if role == _INTERRUPT:
-                self._tell(drive, told[row], at[row], index[row], shadowed[drive])
+                self._tell(drive, told[row], at[row], index[row], shadowed[drive] & 1)
             elif role == _FETCHED:
                 self._fetch(drive, group, counts[row], at[row], index[row], shadowed[drive])
             elif role == _ENDED:
@@ -162,9 +162,15 @@ class Commands:
 
     def _fetch(self, drive: int, group: int, count: int, now: int, index: int, is_shadowed: int) -> None:
         rows = self.groups
-        if is_shadowed:
+        if is_shadowed & 1:
             rows[group, _HEAD_INDEX] = 0  # a command may have been submitted without a doorbell
         link = self._pop(group, _DOORBELLS)
+        if is_shadowed:
+            # Which of several doorbells it was is not known: it took as long as since the last one, at least.
+            newer = link
+            while newer:
+                link = newer
+                newer = self._pop(group, _DOORBELLS)
         if link:
             self._find(_TO_FETCH, group, now - self.links[link, _AT], self.links[link, _ROW])
         self.drives[drive, _STATE] = 0

@@ -187,7 +187,9 @@ class _Pair:
         number = self.generation << 12 | identifier
         one = Command(self.drive, self.number, number, kind, size, 8 * rng.randrange(1 << 20), pid)
         one.setup = self.world.link.now
-        self.log(SETUP, setup(self.number, number, slba=one.block, blocks=max(size // 512, 1), opcode=OPCODES[kind], ctrl=self.drive), tid=pid)
+        self.log(
+            SETUP, setup(self.number, number, slba=one.block, blocks=max(size // 512, 1), opcode=OPCODES[kind], ctrl=self.drive), tid=pid
+        )
         self.commands.append(one)
         self.ring.append(one)
         self.tail += 1
@@ -200,6 +202,7 @@ class _Pair:
         else:
             self.world.link.start(self.ring_later(self.tail), 3000)
         yield one.done
+        yield 400
         self.unused.append(identifier)
 
     def ring_later(self, tail: int) -> Process:
@@ -293,6 +296,8 @@ class _Pair:
             for one in batch:
                 if run.shadow:
                     yield from self.list(one)
+                    if one.kind == WRITE:
+                        yield from self.move(one)
                 if run.in_order and not run.shadow:
                     yield from self.work(one)
                 else:
@@ -310,30 +315,35 @@ class _Pair:
         pages = -(-one.size // PAGE)
         if one.kind == TRIM:
             yield from self.function.read(MEMORY + (1 << 37) + rng.randrange(256) * PAGE, 16)
-        elif pages > 2 and (run.scattered or one.size < 32768):
+        elif pages > 2 and run.scattered:
             chunk = rng.randrange(64) * 256
             size = PAGE - chunk % PAGE if run.shadow else 8 * (pages - 1)
             yield from self.function.read(MEMORY + (1 << 36) + chunk, size)
 
+    def move(self, one: Command) -> Process:
+        """Read or write the data of a command."""
+        run, rng = self.run, self.world.rng
+        pages, left = -(-one.size // PAGE), one.size
+        start = MEMORY + rng.randrange(1 << 18) * 64 * PAGE
+        for number in range(pages):
+            place = MEMORY + rng.randrange(1 << 24) * PAGE if run.scattered else start + PAGE * number
+            size = min(left, PAGE)
+            yield from (self.function.write if one.kind == READ else self.function.read)(place, size)
+            left -= size
+
     def work(self, one: Command) -> Process:
         rng, run, function = self.world.rng, self.run, self.function
-        pages = -(-one.size // PAGE)
         if not run.shadow:
             yield from self.list(one)
-        if one.kind in (READ, WRITE):
-            start = MEMORY + rng.randrange(1 << 18) * 64 * PAGE
-            places = [start + PAGE * number for number in range(pages)]
-            if run.scattered or one.size < 32768:
-                places = [MEMORY + rng.randrange(1 << 24) * PAGE for _ in range(pages)]
-            if one.kind == READ:
-                yield rng.expovariate(1 / 6000) + 500
-            left = one.size
-            for place in places:
-                size = min(left, PAGE)
-                yield from (function.write if one.kind == READ else function.read)(place, size)
-                left -= size
-            if one.kind == WRITE:
-                yield rng.expovariate(1 / 6000) + 500
+        if one.kind == READ:
+            yield rng.expovariate(1 / 6000) + 500
+            yield from self.turn.take(run.shadow)
+            yield from self.move(one)
+            self.turn.give(run.shadow)
+        elif one.kind == WRITE:
+            if not run.shadow:
+                yield from self.move(one)
+            yield rng.expovariate(1 / 6000) + 500
         elif one.kind == ADMIN:
             yield 2000
             yield from function.write(MEMORY + (1 << 37) + rng.randrange(256) * PAGE, PAGE)
@@ -383,11 +393,11 @@ class _Turn:
     def take(self, wanted: bool) -> Process:
         while wanted and self.taken:
             yield self.waiting
-        self.taken = True
+        self.taken |= wanted
 
     def give(self, wanted: bool) -> None:
-        self.taken = False
         if wanted:
+            self.taken = False
             self.link.wake(self.waiting)
 
 
@@ -550,7 +560,13 @@ def record(world: World, trace: Trace, folder: Path) -> Recorded:
             offset += len(data)
     path = folder / "run.data"
     path.write_bytes(
-        build_perfdata(chunks, config=built.config, name=built.event, aux_events=events, end_time=max((one[4] for one in events), default=BEGIN_NS) + 10**7)
+        build_perfdata(
+            chunks,
+            config=built.config,
+            name=built.event,
+            aux_events=events,
+            end_time=max((one[4] for one in events), default=BEGIN_NS) + 10**7,
+        )
     )
     samples = [Sample(one.event, BEGIN_NS + int(one.time), one.raw, one.cpu, one.tid) for one in world.logged]
     samples.sort(key=lambda one: one.time)
@@ -560,7 +576,9 @@ def record(world: World, trace: Trace, folder: Path) -> Recorded:
         del samples[len(samples) // 2 : len(samples) // 2 + trace.lost]
     if trace.shuffled:
         samples.sort(key=lambda one: one.cpu)
-    names = b"".join(comm(one.pid, world.run.names[one.pid % len(world.run.names)]) for one in {each.pid: each for each in world.commands}.values())
+    names = b"".join(
+        comm(one.pid, world.run.names[one.pid % len(world.run.names)]) for one in {each.pid: each for each in world.commands}.values()
+    )
     (folder / "run.kernel.data").write_bytes(kernel_file(samples, names, (*EVENTS, ISSUE)))
     return Recorded(path, world, index)
 

@@ -59,9 +59,7 @@ TAKEN = Event(
     (("int ctrl_id", 8, 4, 1), ("char disk[32]", 12, 32, 0), ("int qid", 44, 4, 1), ("u16 sq_head", 48, 2, 0), ("u16 sq_tail", 50, 2, 0)),
 )
 ENTRY = Event("irq:irq_handler_entry", 101, (("int irq", 8, 4, 1), ("__data_loc char[] name", 12, 4, 0)))
-ISSUE = Event(
-    "block:block_rq_issue", 1100, (("dev_t dev", 8, 4, 0), ("sector_t sector", 16, 8, 0), ("unsigned int nr_sector", 24, 4, 0))
-)
+ISSUE = Event("block:block_rq_issue", 1100, (("dev_t dev", 8, 4, 0), ("sector_t sector", 16, 8, 0), ("unsigned int nr_sector", 24, 4, 0)))
 RECEIVED = Event(
     "net:netif_receive_skb", 1300, (("void * skbaddr", 8, 8, 0), ("unsigned int len", 16, 4, 0), ("__data_loc char[] name", 20, 4, 0))
 )

@@ -35,7 +35,7 @@ COMMAND: Final = np.dtype(
     [
         ("controller", "<i4"), ("queue", "<i4"), ("identifier", "<i4"), ("opcode", "<i4"), ("setup", "<i8"), ("complete", "<i8"),
         ("nth_setup", "<i8"), ("nth_complete", "<i8"), ("nth_turned", "<i8"), ("block", "<i8"), ("blocks", "<i8"), ("bytes", "<i8"),
-        ("pid", "<i4"), ("name", "S16"),
+        ("pid", "<i4"), ("name", "S16"), ("is_sure", "?"),
     ]
 )  # fmt: skip
 """A command of the kernel's side; -1 is what is not known.
@@ -46,6 +46,7 @@ COMMAND: Final = np.dtype(
 - ``nth_turned``: the same, if the kernel ends commands that it takes at once in the opposite order.
 - ``block``, ``blocks``, ``bytes``: the first logical block, their number, and the size; of reads and writes.
 - ``pid``, ``name``: the process that submitted it.
+- ``is_sure``: whether its end tells which completion entry is its own; not of those that end on several CPUs at once.
 """
 
 
@@ -120,7 +121,7 @@ def kernel_commands(samples: Samples) -> KernelCommands:
     _describe(submitted, setups[both["row"][first]] if len(first) else setups[:0], samples)
     for ended, at in ((answers, place[answers - 1]), (alone, place[alone])):
         found["complete"][at], found["nth_complete"][at] = both["at"][ended], both["nth"][ended]
-        found["nth_turned"][at] = both["turned"][ended]
+        found["nth_turned"][at], found["is_sure"][at] = both["turned"][ended], both["is_sure"][ended]
     return KernelCommands(found[np.lexsort((found["nth_setup"], found["queue"], found["controller"]))], samples.lost, repeated)
 
 
@@ -133,8 +134,11 @@ def interrupts_of(samples: Samples, controller: int) -> Array:
 
 
 _EVENT: Final = np.dtype(
-    [("controller", "<i4"), ("queue", "<i4"), ("identifier", "<i4"), ("at", "<i8"), ("nth", "<i8"), ("turned", "<i8"), ("row", "<i8")]
-)
+    [
+        ("controller", "<i4"), ("queue", "<i4"), ("identifier", "<i4"), ("at", "<i8"), ("nth", "<i8"), ("turned", "<i8"), ("row", "<i8"),
+        ("is_sure", "?"),
+    ]
+)  # fmt: skip
 
 
 def has_numbers(rows: Array, *names: str) -> bool:
@@ -158,35 +162,45 @@ def _ordered(rows: Array) -> Array:
 
 
 def _turn(ends: Array, completes: Array, taken: Array | None) -> None:
-    """Fill in which one of its queue each end is, if those that the driver takes at once end in the opposite order.
+    """Fill in which one of its queue each end is, if those that the driver takes at once end in the opposite order; and which is certain.
 
-    Linux from 5.16 on puts them on a list, some versions at its front. They show as several ``nvme_sq`` of a queue, and then as many ends.
+    The driver takes completion entries in their order (``nvme_sq``). Linux from 5.16 on may put the commands of several on a list, some
+    versions at its front, and end them behind all: then one of two orders is the true one. Commands that end on the CPU that submitted
+    them, or some at once and some later, end in any order.
     """
-    ends["turned"] = ends["nth"]
+    ends["turned"], ends["is_sure"] = ends["nth"], True
     if taken is None or not len(taken) or not len(ends) or not has_numbers(taken, "ctrl_id", "qid"):
         return
-    keys = [np.concatenate((completes[name], taken[name])) for name in ("at", "on_cpu", "qid", "ctrl_id")]
-    is_end = np.arange(len(keys[0])) < len(ends)
-    order = np.lexsort((is_end, *keys))
-    changes = np.ones(len(order), dtype=np.bool_)
-    changes[1:] = is_end[order][1:] != is_end[order][:-1]
-    for key in keys[1:]:
-        changes[1:] |= key[order][1:] != key[order][:-1]
-    starts = np.flatnonzero(changes)
-    sizes = np.diff(np.append(starts, len(order)))
-    of_ends = is_end[order][starts]
-    # A run of ends behind a run as long of entries of the same queue on the same CPU.
-    behind = np.zeros(len(starts), dtype=np.bool_)
-    behind[1:] = of_ends[1:] & ~of_ends[:-1] & (sizes[1:] == sizes[:-1]) & (sizes[1:] > 1)
-    for key in keys[1:]:
-        behind[1:] &= key[order][starts[1:]] == key[order][starts[1:] - 1]
-    runs = np.flatnonzero(behind)
-    if not len(runs):
+    at, cpu, queue, controller = (np.concatenate((completes[name], taken[name])) for name in ("at", "on_cpu", "qid", "ctrl_id"))
+    is_end = np.arange(len(at)) < len(ends)
+    order = np.lexsort((is_end, at, queue, controller))
+    is_end, cpu, queue, controller = (each[order] for each in (is_end, cpu, queue, controller))
+    begins = np.append(True, (queue[1:] != queue[:-1]) | (controller[1:] != controller[:-1]))
+    # Groups: from the first entry that is taken until as many commands have ended.
+    steps = np.where(is_end, -1, 1)
+    levels = np.cumsum(steps)
+    starts = np.flatnonzero(begins)
+    levels -= np.repeat(levels[starts] - steps[starts], np.diff(np.append(starts, len(order))))
+    # What was taken before the first sample ends below 0.
+    floor = np.minimum.accumulate(np.minimum(levels, 0) - np.cumsum(begins) * (len(order) + 1)) + np.cumsum(begins) * (len(order) + 1)
+    first = np.flatnonzero(begins | np.append(True, (levels == floor)[:-1]))
+    sizes = np.diff(np.append(first, len(order)))
+    ended = np.add.reduceat(is_end.astype(np.int64), first)
+    changes = np.zeros(len(order), dtype=np.int64)
+    changes[1:] = (is_end[1:] != is_end[:-1]) | (cpu[1:] != cpu[:-1])
+    changes[first] = 0
+    # All entries, and then all ends, on one CPU.
+    one_cpu = np.maximum.reduceat(cpu, first) == np.minimum.reduceat(cpu, first)
+    is_clean = one_cpu & (np.add.reduceat(changes, first) <= 1) & (2 * ended == sizes)
+    is_sure = np.repeat(is_clean | ((ended == 1) & (sizes == 2)), sizes)
+    ends["is_sure"][order[is_end]] = is_sure[is_end]
+    clean = np.flatnonzero(is_clean)
+    lengths = ended[clean]
+    if not len(clean):
         return
-    lengths = sizes[runs]
     inside = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    forward = order[np.repeat(starts[runs], lengths) + inside]
-    backward = order[np.repeat(starts[runs] + lengths - 1, lengths) - inside]
+    forward = order[np.repeat(first[clean] + lengths, lengths) + inside]
+    backward = order[np.repeat(first[clean] + 2 * lengths - 1, lengths) - inside]
     ends["turned"][forward] = ends["nth"][backward]
 
 
@@ -207,7 +221,7 @@ def _describe(commands: Array, setups: Array, samples: Samples) -> None:
     count = np.ascontiguousarray(words[:, 8:10]).view("<u2").reshape(-1).astype(np.int64) + 1
     commands["block"][is_io], commands["blocks"][is_io] = block[is_io], count[is_io]
     issues = samples.events.get(ISSUE)
-    if issues is None or not has_numbers(issues, "sector", "nr_sector"):
+    if issues is None or not len(issues) or not has_numbers(issues, "sector", "nr_sector"):
         return
     # The driver starts the request of the block layer behind the submission, on the same CPU.
     order = np.lexsort((issues["at"], issues["on_cpu"]))

@@ -168,7 +168,7 @@ def join(path: str, link: Link) -> Joined:
         at_least=link.may_miss,
         notes=notes,
     )
-    return Joined(side, clock if clock is not None and clock.is_possible else None, together)
+    return Joined(side, clock if band is not None and band.is_possible else None, together)
 
 
 def _damage(samples: Samples) -> Iterator[Diagnostic]:
@@ -204,27 +204,28 @@ def _refusals(samples: Samples, kernel: KernelCommands, link: Link) -> Iterator[
 
 def _assigned(link: Link, kernel: KernelCommands) -> tuple[list[_Queue], list[Diagnostic]]:
     """Return the queues with their commands, in the order of ends that contradicts less; where both do as little, it is not known."""
-    forward = _fitted(link, kernel)
-    is_turned = kernel.is_turned
-    if not is_turned.any() or not any(len(entries.ended) for entries in link.queues):
-        return forward
-    backward = _fitted(link, kernel.turned())
-    costs = [
-        (len(notes), sum(0 if queue.shift is None else queue.shift.conflicts for queue in queues)) for queues, notes in (forward, backward)
-    ]
-    chosen, others = (forward, backward) if costs[0] <= costs[1] else (backward, forward)
-    queues, notes = [], list(chosen[1])
-    for queue, other in zip(chosen[0], others[0], strict=True):
-        if not queue.agrees(other):
-            queue = queue._replace(shift=None)
-            notes += _why_not(format_id(queue.entries.requester), [queue])
-        queues.append(queue)
-    if costs[0] != costs[1]:
+    queues, notes = _fitted(link, kernel)
+    if not any(len(entries.ended) for entries in link.queues):
         return queues, notes
-    for queue in queues:
-        queue.commands["nth_complete"][queue.commands["nth_complete"] != queue.commands["nth_turned"]] = -1
-    message = f"{int(is_turned.sum()):,} commands ended several at once, in an order that is not known: they have no time on the wire"
-    return queues, [*notes, Diagnostic(Severity.INFO, "ends-at-once", message, details={"commands": int(is_turned.sum())})]
+    if kernel.is_turned.any():
+        tried = (queues, notes), _fitted(link, kernel.turned())
+        costs = [
+            (len(notes), sum(0 if queue.shift is None else queue.shift.conflicts for queue in queues)) for queues, notes in tried
+        ]
+        chosen, others = tried if costs[0] <= costs[1] else tried[::-1]
+        queues, notes = [], list(chosen[1])
+        for queue, other in zip(chosen[0], others[0], strict=True):
+            if not queue.agrees(other):
+                queue = queue._replace(shift=None)
+                notes += _why_not(format_id(queue.entries.requester), [queue])
+            elif costs[0] == costs[1]:
+                queue.commands["is_sure"][queue.commands["nth_complete"] != queue.commands["nth_turned"]] = False
+            queues.append(queue)
+    unsure = sum(int(np.count_nonzero(~one.commands["is_sure"] & (one.commands["nth_complete"] >= 0))) for one in queues)
+    if unsure:
+        message = f"{unsure:,} commands ended several at once, in an order that is not known: they have no time on the wire"
+        notes.append(Diagnostic(Severity.INFO, "ends-at-once", message, details={"commands": unsure}))
+    return queues, notes
 
 
 def _fitted(link: Link, kernel: KernelCommands) -> tuple[list[_Queue], list[Diagnostic]]:
@@ -322,7 +323,7 @@ def _rows(queue: _Queue) -> Array:
     for name, nth, first, tlps, ticks in sides:
         rows[name] = rows[f"{name}_at"] = -1
         at = commands[nth] - first
-        inside = (commands[nth] >= 0) & (at >= 0) & (at < len(tlps))
+        inside = (commands[nth] >= 0) & (at >= 0) & (at < len(tlps)) & (commands["is_sure"] | (name == "fetched"))
         rows[name][inside], rows[f"{name}_at"][inside] = tlps[at[inside]], ticks[at[inside]]
     return rows[(rows["fetched"] >= 0) | (rows["ended"] >= 0)]
 
@@ -392,7 +393,8 @@ def _of_others(found: Sequence[tuple[_Queue, Array]], link: Link, samples: Sampl
 
 def _band(clock: Clock, bounds: int, rows: Array, link: Link) -> ClockBand:
     may_miss = link.may_miss
-    if not clock.is_possible:
+    if may_miss or not clock.is_possible:
+        # A line that fits may be none of the true clock where ticks are missing: all that holds is the longest tick.
         longest = clock.longest_ns if may_miss and np.isfinite(clock.longest_ns) else None
         return ClockBand(False, bounds, None, longest, None, None, clock.missed_ns, may_miss)
     ticks = np.concatenate((rows["fetched_at"], rows["ended_at"]))
@@ -409,9 +411,10 @@ def _clock_notes(band: ClockBand | None, path: str) -> Iterator[Diagnostic]:
     if band.may_miss_ticks:
         details["tick_ns_high"] = band.tick_ns_high
         longest = "" if band.tick_ns_high is None else f"A tick is {band.tick_ns_high:,.6g} ns at most. "
+        seen = f"no clock fits both sides (they differ by {missed}): ticks of gaps are" if band.missed_ns else "ticks of gaps may be"
         message = (
-            f"no clock fits both sides (they differ by {missed}): ticks of gaps are missing, as a Time field of 11 bits does not show "
-            f"them, nor does a hole. {longest}Order joins the commands without a clock; TLPs are not placed in the kernel's time"
+            f"{seen} missing, as a Time field of 11 bits does not show them, nor does a hole. {longest}Order joins the commands without "
+            "a clock; TLPs are not placed in the kernel's time"
         )
         yield Diagnostic(Severity.INFO, "ticks-missing", message, where=path, details=details)
         return

@@ -116,7 +116,8 @@ def shifts_of(entries: QueueEntries, commands: Array, end: int | None = None) ->
     begun, ended = begun[begun["nth_setup"].argsort()], ended[ended["nth_complete"].argsort()]
     known = _Known(
         np.sort(begun["setup"]),
-        *(np.ascontiguousarray(column) for column in (begun["nth_complete"], ended["nth_setup"], ended["complete"])),
+        np.where(begun["is_sure"], begun["nth_complete"], -1),
+        *(np.ascontiguousarray(ended[name]) for name in ("nth_setup", "complete", "is_sure")),
     )
     found = [_checked(entries, known, s, e) for s, e in pairs]
     possible = [shift for shift in found if shift.is_possible]
@@ -140,18 +141,20 @@ def _within(first: int, last: int, room: int) -> range:
 
 
 class _Known(NamedTuple):
-    """What the kernel says of a queue: times of submissions; by submission its end; by end its submission, and the time."""
+    """What the kernel says of a queue: times of submissions; by submission its end; by end its submission, the time, and if it is sure."""
 
     setups: Array
     ends: Array
     begins: Array
     completes: Array
+    sure: Array
 
 
 def _checked(entries: QueueEntries, known: _Known, s: int, e: int) -> Shift:
     """Return how well a shift fits."""
     rows = np.arange(len(entries.ended)) + e
     inside = (rows >= 0) & (rows < len(known.begins))
+    inside[inside] = known.sure[rows[inside]]
     rows, tlps = rows[inside], entries.ended[inside]
     last = len(entries.fetched)
     if not last:

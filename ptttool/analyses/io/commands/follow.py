@@ -164,7 +164,7 @@ class Followed:
         owners = np.array([owner for owner, _ in self.rings.owners.values()], dtype=np.int64)
         devices = np.unique(np.concatenate((submissions.requesters, completions.requesters, owners)))
         # A queue that completes nowhere else, or whose rings are not all known, is matched with all of its drive.
-        apart = np.array([each for each in devices.tolist() if _are_apart(each, submissions, completions)], dtype=np.int64)
+        apart = np.array([each for each in devices.tolist() if are_apart(each, submissions, completions)], dtype=np.int64)
         told = self._told(block, roles, queues, apart)
         queues[~np.isin(block.owner, apart)] = UNKNOWN
         roles[~np.isin(block.owner, devices) & (roles != loop.CLEAR)] = 0
@@ -175,7 +175,8 @@ class Followed:
         roles = roles[rows]
         roles[(groups < 0) | (tellers < 0)] = 0
         is_shadowed = np.zeros(len(self._drives) + 1, dtype=np.uint8)
-        is_shadowed[[number for requester, number in self._drives.items() if requester in shadowed]] = 1
+        for requester, number in self._drives.items():
+            is_shadowed[number] = (requester in shadowed) | (requester not in apart) << 1
         self._loop.make_room(len(self.numbers) + 1, len(self._drives) + 1)
         at, index = (np.ascontiguousarray(block.events[rows, column]) for column in (ev.AT, ev.INDEX))
         columns: tuple[Any, ...] = (roles, groups, tellers, drives, np.ascontiguousarray(counts[rows]), at, index, is_shadowed)
@@ -264,7 +265,7 @@ class Followed:
             yield Entries(requester, queue, fetched, ended, doorbells, drive[drive[:, 2] == loop.INTERRUPT, 3:])
 
 
-def _are_apart(requester: int, submissions: Pages, completions: Pages) -> bool:
+def are_apart(requester: int, submissions: Pages, completions: Pages) -> bool:
     """Return whether a drive's queues are known one by one."""
     fetched, ended = ({int(queue) for queue in each.queues[each.requesters == requester]} for each in (submissions, completions))
     if UNKNOWN in fetched | ended:

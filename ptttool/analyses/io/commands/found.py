@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.io.commands.document import WHOSE, CommandLatency, DriveCommands, Phases, Queue, Sizes, StepTimes
-from ptttool.analyses.io.commands.follow import STEP_BITS, Followed
+from ptttool.analyses.io.commands.follow import STEP_BITS, Followed, are_apart
 from ptttool.analyses.io.commands.rings import UNKNOWN
 from ptttool.analyses.latency.bins import BIN_BITS, bin_of, edges_of, percentile
 from ptttool.analyses.sums import NO_ROW
@@ -151,7 +151,10 @@ class Found:
         shadowed = self._followed.rings.shadowed
         is_shadowed = any(owner in shadowed for (owner, _), number in self._followed.numbers.items() if number in groups)
         latency = _latency(times, is_whole=not (before or self._followed.breaks))
-        is_exact = latency is not None and all(low == high for low, high in (latency.p50, latency.p90, latency.p99))
+        owners = {owner for (owner, _), number in self._followed.numbers.items() if number in groups}
+        is_mixed = not all(are_apart(owner, *self._pages) for owner in owners)
+        # One command at a time leaves no choice; percentiles of both orders may be equal by chance.
+        is_exact = not before and all(self._groups[group, _PEAK] <= 1 for group in groups if group < len(self._groups))
         steps: dict[str, Any] = {name: times.of(name) for name in Phases.__struct_fields__ if name != "fetch_to_completion"}
         if before:
             # Commands that were fetched before the recording may be in the drive, too.
@@ -166,7 +169,12 @@ class Found:
             found = steps.get(name)
             if found is not None:
                 is_each = latency is not None and found[0] == latency.n
-                least = {"fetch_to_completion": not is_exact, "doorbell_to_fetch": not is_each, "interrupt_to_doorbell": is_shadowed}
+                least = {
+                    "fetch_to_completion": not is_exact,
+                    "doorbell_to_fetch": is_shadowed or is_mixed or not is_each,
+                    "interrupt_to_doorbell": is_shadowed or is_mixed,
+                    "doorbell_to_next": is_mixed,
+                }
                 share = found[3] / life if name in WHOSE and life and several else None
                 p50, p90, p99 = found[1]
                 found = StepTimes(found[0], p50, p90, p99, found[2], found[3], found[4], share, least.get(name, False))
