@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ Array = npt.NDArray[Any]
 _LEAST: Final = 32
 NEAR: Final = 1.001
 """What a tick that is said may differ from the true one."""
+# Ways to give controllers to drives that are looked at.
+_MOST_CHOICES: Final = 256
 # Bits of a Time field that does not wrap around unnoticed.
 _WIDE: Final = 32
 
@@ -209,9 +212,7 @@ def _assigned(link: Link, kernel: KernelCommands) -> tuple[list[_Queue], list[Di
         return queues, notes
     if kernel.is_turned.any():
         tried = (queues, notes), _fitted(link, kernel.turned())
-        costs = [
-            (len(notes), sum(0 if queue.shift is None else queue.shift.conflicts for queue in queues)) for queues, notes in tried
-        ]
+        costs = [(len(notes), sum(0 if queue.shift is None else queue.shift.conflicts for queue in queues)) for queues, notes in tried]
         chosen, others = tried if costs[0] <= costs[1] else tried[::-1]
         queues, notes = [], list(chosen[1])
         for queue, other in zip(chosen[0], others[0], strict=True):
@@ -235,26 +236,60 @@ def _fitted(link: Link, kernel: KernelCommands) -> tuple[list[_Queue], list[Diag
     drives: dict[int, list[QueueEntries]] = {}
     for entries in link.queues:
         drives.setdefault(entries.requester, []).append(entries)
+    tried = {requester: {each: _tried(queues, each, kernel, link) for each in controllers} for requester, queues in sorted(drives.items())}
+    fitting = _fitting(tried, link)
     found: list[_Queue] = []
     for requester, queues in sorted(drives.items()):
-        by_controller = {each: _tried(queues, each, kernel, link) for each in controllers}
-        fitting = [
-            each for each, tried in by_controller.items() if all(queue.shift is not None and queue.shift.is_possible for queue in tried)
-        ]
-        if len(fitting) == 1:
-            found += by_controller[fitting[0]]
-            continue
-        name = format_id(requester)
-        if len(fitting) > 1:
-            message = f"{name} fits several controllers of the kernel's side: its commands are not joined"
-            notes.append(Diagnostic(Severity.WARNING, "ambiguous-controller", message, where=name, details={"controllers": fitting}))
+        name, fits = format_id(requester), fitting[requester]
+        if len(fits) == 1:
+            found += tried[requester][fits[0]]
+        elif fits:
+            message = f"{name} fits several controllers of the kernel's side, or one that another drive fits: its commands are not joined"
+            notes.append(
+                Diagnostic(
+                    Severity.WARNING,
+                    "ambiguous-controller",
+                    message,
+                    where=name,
+                    details={"controllers": [each for each in fits if each >= 0]},
+                )
+            )
             found += [_Queue(entries, None, kernel.rows[:0], None) for entries in queues]
-            continue
-        # Queue by queue, where only one controller is there at all.
-        tried = by_controller[controllers[0]] if len(controllers) == 1 else [_Queue(one, None, kernel.rows[:0], None) for one in queues]
-        found += tried
-        notes += _why_not(name, tried)
+        else:
+            # Queue by queue, where only one controller is there at all.
+            is_only = len(controllers) == len(drives) == 1
+            alone = tried[requester][controllers[0]] if is_only else [_Queue(one, None, kernel.rows[:0], None) for one in queues]
+            found += alone
+            notes += _why_not(name, alone)
     return found, notes
+
+
+def _fitting(tried: Mapping[int, Mapping[int, Sequence[_Queue]]], link: Link) -> dict[int, list[int]]:
+    """Return by drive the controllers that it fits: order does not contradict it, and each drive has another one, of one clock."""
+    fitting = {
+        requester: [
+            controller for controller, queues in by_controller.items()
+            if all(queue.shift is not None and queue.shift.is_possible for queue in queues)
+        ]
+        for requester, by_controller in tried.items()
+    }  # fmt: skip
+    several = [requester for requester, fits in fitting.items() if fits]
+    if all(len(fitting[requester]) == 1 for requester in several) and len({fitting[one][0] for one in several}) == len(several):
+        return fitting
+    bounds = {
+        (requester, controller): _bounds([_of_commands(_rows(queue)) for queue in tried[requester][controller]])
+        for requester in several
+        for controller in fitting[requester]
+    }
+    choices = islice(product(*(fitting[requester] for requester in several)), _MOST_CHOICES + 1)
+    apart = [choice for choice in choices if len(set(choice)) == len(choice)]
+    left = [
+        choice for choice in apart
+        if link.time_bits is None or _are_of_a_clock([bounds[pair] for pair in zip(several, choice, strict=True)], link)
+    ]  # fmt: skip
+    if not left or len(apart) > _MOST_CHOICES:
+        left = [(-1,) * len(several), *apart]
+    return fitting | {requester: sorted({choice[number] for choice in left}) for number, requester in enumerate(several)}
 
 
 def _why_not(name: str, tried: Sequence[_Queue]) -> Iterator[Diagnostic]:
@@ -286,6 +321,9 @@ def _tried(queues: Sequence[QueueEntries], controller: int, kernel: KernelComman
     for number, queue in enumerate(found):
         if queue.is_part and len(queue.entries.fetched) + len(queue.entries.ended) < _LEAST:
             found[number], shifts[number] = queue._replace(shift=None), []
+        elif queue.is_part and queue.shift is not None and link.time_bits is not None and not _fits(queue, (), link):
+            # The only place that order leaves is none, as where samples or trace are missing.
+            found[number], shifts[number] = queue._replace(shift=None), []
     certain = [_of_commands(_rows(queue)) for queue in found if queue.shift is not None and queue.shift.is_possible]
     for number, queue in enumerate(found):
         if len(shifts[number]) < 2 or link.time_bits is None:
@@ -298,8 +336,13 @@ def _tried(queues: Sequence[QueueEntries], controller: int, kernel: KernelComman
 
 
 def _fits(queue: _Queue, certain: Sequence[Bounds], link: Link) -> bool:
-    """Return whether a clock fits a queue beside others; where ticks may be missing, whether a tick may be as long as it is known to be."""
-    clock = clock_of(_bounds([*certain, _of_commands(_rows(queue))]))
+    """Return whether a clock fits a queue beside others."""
+    return _are_of_a_clock([*certain, _of_commands(_rows(queue))], link)
+
+
+def _are_of_a_clock(bounds: Sequence[Bounds], link: Link) -> bool:
+    """Return whether a clock fits; where ticks may be missing, whether a tick may be as long as it is known to be."""
+    clock = clock_of(_bounds(bounds))
     if clock is None:
         return True
     if link.may_miss:

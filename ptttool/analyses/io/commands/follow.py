@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_JOINED, MAX_OPEN_STEPS
 from ptttool.analyses.io.commands import events as ev
-from ptttool.analyses.io.commands.rings import UNKNOWN, Block, Pages, Rings
+from ptttool.analyses.io.commands.rings import UNKNOWN, UNSURE, Block, Pages, Rings
 from ptttool.analyses.latency.bins import BIN_BITS, bin_of
 from ptttool.analyses.regions import Region
 from ptttool.analyses.sums import FIRST, SumTable
@@ -145,7 +145,7 @@ class Followed:
 
     def _take(self, block: Block) -> None:
         shadowed = self.rings.shadowed
-        submissions, completions = self.rings.submissions.pages(shadowed), self.rings.completions.pages(shadowed)
+        submissions, completions = self.rings.pages()
         roles, queues = _ROLES[block.what], np.full(len(block.what), UNKNOWN)
         counts = np.where(block.is_fetch, block.size * 64, np.where(block.is_entry, block.size * 16, block.size))
         for pages, mask, role in ((submissions, block.is_fetch, loop.FETCHED), (completions, block.is_entry, loop.ENDED)):
@@ -256,7 +256,11 @@ class Followed:
         # Where fetches were not traced, their answers stand for them.
         is_answer = rows[:, 2] == _ANSWERED
         rows[is_answer & ~np.isin(rows[:, 0], rows[rows[:, 2] == loop.FETCHED, 0]), 2] = loop.FETCHED
-        rows = rows[rows[:, 2] != _ANSWERED]
+        kept = rows[:, 2] != _ANSWERED
+        rows = rows[kept]
+        # One that may be of another queue leaves the order of none certain.
+        unsure = rows[rows[:, 1] == UNSURE, 0]
+        rows[is_answer[kept] & np.isin(rows[:, 0], unsure), 1] = UNKNOWN
         is_entry = np.isin(rows[:, 2], (loop.FETCHED, loop.ENDED))
         for requester, queue in np.unique(rows[is_entry, :2], axis=0).tolist():
             drive = rows[rows[:, 0] == requester]

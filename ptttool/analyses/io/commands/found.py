@@ -71,8 +71,7 @@ class Found:
 
     @cached_property
     def _pages(self) -> tuple[Any, Any]:
-        rings = self._followed.rings
-        return rings.submissions.pages(rings.shadowed), rings.completions.pages(rings.shadowed)
+        return self._followed.rings.pages()
 
     def drive(self, requester: int, *, reads: bool, writes: bool, answers: bool) -> DriveCommands:
         """Return the commands of a drive; `reads`, `writes`, `answers`: whether its reads, its writes and the completions were traced."""
@@ -112,9 +111,16 @@ class Found:
         """Return by queue the answers to fetches, where these were not traced."""
         rings = self._followed.rings
         is_memory = int(np.isin(requester, rings.shadowed))
-        keys, counts = rings.answers.rows()
+        keys, counts, unsure = rings.answers.rows()
         mine = keys >> 12 == (requester << 1 | is_memory)
-        return {(key & 0xFFF) - 1: (count, 0) for key, count in zip(keys[mine].tolist(), counts[mine].tolist(), strict=True)}
+        rows = zip(*(each[mine].tolist() for each in (keys, counts, unsure)), strict=True)
+        found = {(key & 0xFFF) - 1: (count, doubtful) for key, count, doubtful in rows}
+        total, doubtful = (sum(each) for each in zip((0, 0), *found.values(), strict=True))
+        if not doubtful:
+            return found
+        # Where each fetch had a doorbell of its own, these tell how many are of a queue, if not which ones.
+        rung = {queue: tails for (owner, queue), (tails, _) in rings.doorbells.counts().items() if owner == requester and tails}
+        return {queue: (tails, 0) for queue, tails in rung.items()} if sum(rung.values()) == total else {UNKNOWN: (total, 0)}
 
     def _queue(self, requester: int, queue: int, fetched: Any, ended: Any, answered: Any, doorbells: Any) -> Queue:
         counts = [None if each is None else each.get(queue, (0, 0)) for each in (fetched, ended, answered)]

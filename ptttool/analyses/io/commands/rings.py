@@ -23,6 +23,10 @@ _REQUESTER_BIT: Final = _PAGE_BITS + _QUEUE_BITS
 _DOORBELL_BITS, _HEAD, _ALIGNED = 3, 4, 3
 UNKNOWN: Final = -1
 """Stands for a queue that is not known."""
+UNSURE: Final = -2
+"""Stands for a queue that may be one of several."""
+# Queues that the lower 7 bits of the address of a doorbell in memory tell apart.
+_LOW_QUEUES: Final = 16
 # One access in so many may be out of order in a ring, as in Rings.
 _TOLERATED = 2
 # Fetches for each read of a doorbell in memory, at most, where they are there.
@@ -171,6 +175,32 @@ def _rings(keys: Array, accesses: Array, exact: Array, steps: Array, jumps: Arra
         maybe &= ~beside
 
 
+def _balanced(submissions: Pages, completions: Pages) -> Array:
+    """Return the queues of pages of completions: a page goes to the queue whose fetches it answers, if its own has too many completions.
+
+    A queue of few commands, as that of admin commands, may have its entries in front of the doorbells of others.
+    """
+    queues = completions.queues.copy()
+    for requester in np.unique(completions.requesters).tolist():
+        mine = np.flatnonzero(completions.requesters == requester)
+        fetched, ended = dict[int, int](), dict[int, int]()
+        for sums, pages, rows in ((fetched, submissions, submissions.requesters == requester), (ended, completions, mine)):
+            for queue, slots in zip(pages.queues[rows].tolist(), pages.slots[rows].tolist(), strict=True):
+                sums[queue] = sums.get(queue, 0) + slots
+        for queue in [queue for queue in ended if 0 <= queue and ended[queue] > fetched.get(queue, 0) > 0]:
+            lacking = {one: count for one, count in fetched.items() if one >= 0 and not ended.get(one)}
+            pages_of = [row for row in mine.tolist() if queues[row] == queue]
+            moves = [
+                (row, one) for row in pages_of for one, count in lacking.items()
+                if completions.slots[row] == count and ended[queue] - count <= fetched[queue]
+            ]  # fmt: skip
+            if len(moves) == 1:
+                ((row, one),) = moves
+                queues[row] = one
+                ended[one], ended[queue] = lacking[one], ended[queue] - lacking[one]
+    return queues
+
+
 def _filled(keys: Array, queues: Array) -> Array:
     """Return the queues with those of pages beside others, where these are of one queue only."""
     runs = np.cumsum(np.append(0, keys[1:] - keys[:-1] != 1 << _QUEUE_BITS)) if len(keys) else keys
@@ -266,8 +296,10 @@ class Rings:
         # the same offset, and the extreme offsets.
         self._did = SumTable(np.add, np.add, np.add)
         self._small = SumTable(np.add, np.add, np.minimum, np.maximum)
-        # By requester and queue: fetches that only their answers tell of.
-        self.answers = SumTable(np.add)
+        # By requester and queue: fetches that only their answers tell of, and those that may be of another queue.
+        self.answers = SumTable(np.add, np.add)
+        # By requester: queues of doorbells that no answer followed yet, and all queues that had one.
+        self._rung: dict[int, tuple[Array, set[int]]] = {}
 
     @property
     def shadowed(self) -> Array:
@@ -275,6 +307,11 @@ class Rings:
         keys, fetches, reads, _ = self._did.rows()
         shadowed: Array = keys[(fetches > 0) & (reads * _SHADOWED >= fetches)]
         return shadowed
+
+    def pages(self) -> tuple[Pages, Pages]:
+        """Return the pages of submissions and of completions."""
+        submissions, completions = self.submissions.pages(self.shadowed), self.completions.pages(self.shadowed)
+        return submissions, completions._replace(queues=_balanced(submissions, completions))
 
     def learn(self, events: Array) -> Block:
         """Take the events of a block, and return them."""
@@ -317,10 +354,53 @@ class Rings:
                 ring.vote(block.key[rows[wanted]], block.queue_at(source[wanted]), is_shadow=is_memory)
             answered = (block.what == ev.ANSWER)[rows]
             if answered.any():
-                requester, queue = block.requester[rows[answered]], block.queue_at(tails[answered])
-                key = (requester << 1 | is_memory) << _QUEUE_BITS + 1 | np.minimum(queue, _QUEUES) + 1
-                self.answers.add(key, np.ones(len(key), dtype=np.int64))
+                requester = block.requester[rows[answered]]
+                queue = (
+                    self._named(requester, block.queue_at(tails[answered]))
+                    if is_memory
+                    else self._answers(block, steps, is_owned & ~is_head)
+                )
+                is_sure = queue != UNSURE
+                key = (requester << 1 | is_memory) << _QUEUE_BITS + 1 | np.minimum(np.maximum(queue, UNKNOWN), _QUEUES) + 1
+                self.answers.add(key, np.ones(len(key), dtype=np.int64), (~is_sure).astype(np.int64))
                 block.answered[is_memory] = rows[answered], queue
+
+    def _named(self, requesters: Array, queues: Array) -> Array:
+        """Return the queues of doorbells in memory, of which an answer tells 7 bits of the address: where several fit, none is known."""
+        named = queues.copy()
+        for requester in np.unique(requesters).tolist():
+            rung = [queue for owner, queue in self.doorbells.counts() if owner == requester]
+            for low in range(_LOW_QUEUES):
+                fitting = [queue for queue in rung if queue % _LOW_QUEUES == low]
+                if fitting != [low] and fitting:
+                    named[(requesters == requester) & (queues == low)] = fitting[0] if len(fitting) == 1 else UNKNOWN
+        return named
+
+    def _answers(self, block: Block, steps: Steps, is_tail: Array) -> Array:
+        """Return the queues of answers to fetches: each is of the oldest doorbell that none followed, if all such doorbells are of one queue.
+
+        They are in the order of the steps; :data:`UNSURE` where doorbells of several queues were waiting.
+        """
+        found = []
+        rows = steps.rows
+        owner, answers, tails = block.owner[rows], (block.what == ev.ANSWER)[rows], is_tail[rows]
+        for requester in np.unique(owner[answers]).tolist():
+            mine = owner == requester
+            waiting, known = self._rung.get(requester, (np.empty(0, dtype=np.int64), set()))
+            queues = np.concatenate((waiting, block.queue[rows[mine & tails]]))
+            known = known | set(np.unique(queues).tolist())
+            before = len(waiting) + np.cumsum(tails[mine])[answers[mine]]
+            number = np.arange(len(before))
+            at = number + np.minimum(np.minimum.accumulate(before - 1 - number), 0)
+            # Where the queue changes next.
+            changes = np.flatnonzero(queues[1:] != queues[:-1]) + 1
+            end = np.append(changes, len(queues))[np.searchsorted(changes, at, side="right")]
+            is_first = np.append(True, at[1:] > at[:-1])
+            is_sure = (len(known) == 1) | ((end >= before) & is_first)
+            told = np.append(queues, UNKNOWN)[at] if len(queues) else np.full(len(at), UNKNOWN)
+            found.append(np.where(before == 0, UNKNOWN, np.where(is_sure, told, UNSURE)))
+            self._rung[requester] = queues[max(int(at[-1]) + 1, 0) :] if len(at) else queues, known
+        return np.concatenate(found)
 
     def _see_small(self, block: Block, steps: Steps) -> None:
         mask = (block.what == ev.SMALL_WRITE) & ~block.is_doorbell
