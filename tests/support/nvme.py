@@ -13,8 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-import numpy as np
-
 from ptttool.capture.event.build import TraceRequest, build
 from ptttool.capture.event.terms import Direction, Format, TlpType
 from ptttool.generate.functions import PAGE, Function, Host
@@ -36,6 +34,7 @@ from tests.support.tracepoints import (
     entry,
     issue,
     kernel_file,
+    lost,
     setup,
     taken,
 )
@@ -83,6 +82,8 @@ class Run:
         Mean time between the end of a command and the next one, ns.
     tick_ns : float
         Nanoseconds of a tick.
+    names : tuple of bytes
+        Names of the processes.
     """
 
     seed: int = 0
@@ -427,7 +428,7 @@ class World:
         passed = self.link.carry(tlps.request(tlps.MWR, 0, 0, address, 4), inbound=False)
         sent = self.link.sent[-1]
         yield passed
-        return sent  # noqa: B901
+        return sent
 
     def _thread(self, pair: _Pair, commands: int, pid: int) -> Process:
         for _ in range(commands):
@@ -489,8 +490,10 @@ class Trace:
         Whether samples lie in the file by CPU instead of by time.
     delta : bool
         Whether Time is the difference to the record before.
-    names : tuple of bytes
-        Names of the processes.
+    lost : int
+        Samples that are missing, as the kernel says.
+    kernel_part : tuple of float
+        Where the samples begin and end, as shares of them.
     """
 
     format: Format = Format.DW8
@@ -511,21 +514,25 @@ class Recorded(NamedTuple):
     ----------
     path : Path
         The recording; the kernel's side lies beside it.
+    world : World
+        What happened.
     index : dict
         By id of what was sent, the number of its record.
-    kept : set of int
-        Identities of what was recorded.
+    is_fetched : bool
+        Whether fetches were recorded, and not only the answers to them.
     """
 
     path: Path
     world: World
     index: dict[int, int]
+    is_fetched: bool
 
     def of(self, sent: Sent | None) -> int | None:
         return None if sent is None else self.index.get(id(sent))
 
-    def fetch_of(self, one: Command, *, answers: bool) -> int | None:
-        return self.of(one.answer if answers else one.fetch)
+    def tlps(self, one: Command) -> tuple[int | None, int | None]:
+        """Return the numbers of the fetch of a command, and of its completion entry."""
+        return self.of(one.fetch if self.is_fetched else one.answer), self.of(one.entry)
 
 
 def record(world: World, trace: Trace, folder: Path) -> Recorded:
@@ -572,15 +579,16 @@ def record(world: World, trace: Trace, folder: Path) -> Recorded:
     samples.sort(key=lambda one: one.time)
     first, last = (int(share * len(samples)) for share in trace.kernel_part)
     samples = samples[first:last]
-    if trace.lost:
-        del samples[len(samples) // 2 : len(samples) // 2 + trace.lost]
+    del samples[len(samples) // 2 : len(samples) // 2 + trace.lost]
     if trace.shuffled:
+        # perf writes the buffers of CPUs one after the other.
         samples.sort(key=lambda one: one.cpu)
-    names = b"".join(
-        comm(one.pid, world.run.names[one.pid % len(world.run.names)]) for one in {each.pid: each for each in world.commands}.values()
-    )
-    (folder / "run.kernel.data").write_bytes(kernel_file(samples, names, (*EVENTS, ISSUE)))
-    return Recorded(path, world, index)
+    threads = {one.pid: one for one in world.commands}
+    others = b"".join(comm(pid, world.run.names[pid % len(world.run.names)]) for pid in threads)
+    if trace.lost:
+        others += lost(trace.lost)
+    (folder / "run.kernel.data").write_bytes(kernel_file(samples, others, (*EVENTS, ISSUE)))
+    return Recorded(path, world, index, "NP" in built.flow.inbound)
 
 
 def random_run(seed: int, *, whole: bool) -> tuple[Run, Trace]:

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 Array = npt.NDArray[Any]
+# No counter of a link is faster than this many nanoseconds a tick: a shorter one is of a model of time that is wrong.
+_SHORTEST = 0.01
 
 
 class Bounds(Struct, frozen=True):
@@ -115,7 +117,7 @@ def clock_of(bounds: Bounds) -> Clock | None:
     low, high = _slopes(above, below)
     if high == np.inf and low < np.inf:
         return None
-    if low == np.inf or high < low or high <= 0:
+    if low == np.inf or high < max(low, _SHORTEST):
         return Clock(start_ticks, start_ns, np.empty(0), np.empty(0), _missed(above, below), high)
     low = max(low, 0.0)
     slopes = np.unique(np.clip(np.concatenate(([low, high], _edges(above), _edges(below))), low, high))
@@ -179,6 +181,6 @@ def _extreme(hull: Array, slopes: Array, which: Any) -> Array:
 
 def _missed(above: Array, below: Array) -> float:
     """Return by how much the bounds contradict each other with the best slope."""
-    slopes = np.concatenate((_edges(above), _edges(below), [0.0]))
-    slopes = slopes[slopes >= 0]
+    slopes = np.concatenate((_edges(above), _edges(below), [_SHORTEST]))
+    slopes = slopes[slopes >= _SHORTEST]
     return float((_extreme(above, slopes, np.max) - _extreme(below, slopes, np.min)).min())

