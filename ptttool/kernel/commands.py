@@ -165,6 +165,9 @@ class Commands:
         if is_shadowed & 1:
             rows[group, _HEAD_INDEX] = 0  # a command may have been submitted without a doorbell
         link = self._pop(group, _DOORBELLS)
+        for _ in range(count - 1):
+            # Entries that are fetched together may have had a doorbell each.
+            self._pop(group, _DOORBELLS)
         if is_shadowed:
             # Which of several doorbells it was is not known: it took as long as since the last one, at least.
             newer = link

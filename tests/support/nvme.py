@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -154,7 +154,7 @@ class _Pair:
         self.doorbell = REGISTERS + drive * 0x4000 + 0x1000 + number * 8
         self.shadow = RINGS + 0x8000000 + drive * 0x2000 + number * 8
         self.tail = self.fetched = self.written = self.head = 0
-        self.seen_tail = self.event_tail = self.event_head = 0
+        self.seen_tail = self.known_tail = self.event_tail = 0
         self.ring: list[Command] = []
         self.posted: deque[Command] = deque()
         self.told = False
@@ -212,13 +212,15 @@ class _Pair:
 
     def ring_up(self) -> Process:
         rung, self.waits_to_ring = self.waits_to_ring, []
-        old, self.seen_tail = self.seen_tail, self.tail
+        old, tail = self.seen_tail, self.tail
+        self.seen_tail = tail
         if not self.run.shadow or self.number == 0 or (self.event_tail - old) % (1 << 16) < self.tail - old:
             sent = yield from self.world.write(self.doorbell)
             self.doorbells.append(sent)
             for one in rung:
                 one.rung = sent
             yield self.world.rng.uniform(30, 100)
+            self.known_tail = max(self.known_tail, tail)
             self.world.link.start(self.fetch())
 
     def interrupt(self) -> Process:
@@ -285,7 +287,7 @@ class _Pair:
             if not self.number:
                 yield from function.write(self.shadow, 4)
             yield from function.read(self.shadow, 4)
-        while self.fetched < (known := self.tail if run.shadow and self.number else self.seen_tail):
+        while self.fetched < (known := self.tail if run.shadow and self.number else self.known_tail):
             slot = self.fetched % run.slots
             count = min(1 if run.shadow else rng.randint(1, run.fetched_at_once), known - self.fetched, run.slots - slot)
             batch = self.ring[self.fetched : self.fetched + count]
@@ -421,7 +423,7 @@ class World:
         self.sent = sorted(self.link.sent, key=lambda one: one.time)
         self._note()
 
-    def write(self, address: int) -> Iterator[float]:
+    def write(self, address: int) -> Generator[float, None, Sent]:
         """Write a register; return what was sent, when it has passed."""
         from ptttool.generate import tlps
 
@@ -516,7 +518,7 @@ class Recorded(NamedTuple):
         The recording; the kernel's side lies beside it.
     world : World
         What happened.
-    index : dict
+    numbers : dict
         By id of what was sent, the number of its record.
     is_fetched : bool
         Whether fetches were recorded, and not only the answers to them.
@@ -524,11 +526,11 @@ class Recorded(NamedTuple):
 
     path: Path
     world: World
-    index: dict[int, int]
+    numbers: dict[int, int]
     is_fetched: bool
 
     def of(self, sent: Sent | None) -> int | None:
-        return None if sent is None else self.index.get(id(sent))
+        return None if sent is None else self.numbers.get(id(sent))
 
     def tlps(self, one: Command) -> tuple[int | None, int | None]:
         """Return the numbers of the fetch of a command, and of its completion entry."""
