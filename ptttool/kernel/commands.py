@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-ROLES = CLEAR, TAIL, HEAD, FETCHED, ENDED, INTERRUPT, READ, WRITE, LAST = range(1, 10)
+ROLES = CLEAR, TAIL, HEAD, FETCHED, ENDED, INTERRUPT, READ, WRITE, LAST_READ, LAST_WRITE = range(1, 11)
 """What an event does: all that is open is forgotten; a tail and a head doorbell; entries fetched and written; an interrupt;
-reads and writes of data, and the last one of them."""
+reads and writes of data, and the last of the reads and of the writes."""
 
 STEPS = (
     "doorbell_to_fetch", "oldest", "newest", "fetch_to_data", "data", "data_to_completion", "completion_to_interrupt",
@@ -36,16 +36,16 @@ GROUP = (
 - ``interrupts``: those that told of its completions; ``last_told``: one more than the row of the last one.
 """
 
-DRIVE = ("open", "state", "fetched_at", "fetched_index", "kind", *(f"{way}_{what}" for way in ("read", "write") for what in
+DRIVE = ("open", "state", "fetched_at", "fetched_index", *(f"{way}_{what}" for way in ("read", "write") for what in
          ("bytes", "first", "last", "index")), "told", "joined")  # fmt: skip
 """Of a drive: commands open; of one that is alone, since when and which data; interrupts, and completions that they told of."""
 
-_CLEAR, _TAIL, _HEAD, _FETCHED, _ENDED, _INTERRUPT, _READ, _WRITE, _LAST = ROLES
+_CLEAR, _TAIL, _HEAD, _FETCHED, _ENDED, _INTERRUPT, _READ, _WRITE, _LAST_READ, _LAST_WRITE = ROLES
 (
     _TO_FETCH, _OLDEST, _NEWEST, _TO_DATA, _DATA, _TO_COMPLETION, _TO_INTERRUPT, _TO_DOORBELL, _TO_NEXT, _BYTES,
 ) = range(len(STEPS))  # fmt: skip
 _LEVEL, _LOWEST, _PEAK, _PEAK_INDEX, _UNMATCHED, _WAITS, _WAITS_AT, _HEAD_AT, _HEAD_INDEX, _INTERRUPTS, _LAST_TOLD = range(len(GROUP))
-_OPEN, _STATE, _FETCHED_AT, _FETCHED_INDEX, _KIND, _READ_DATA = range(6)
+_OPEN, _STATE, _FETCHED_AT, _FETCHED_INDEX, _READ_DATA = range(5)
 _WRITE_DATA = _READ_DATA + 4
 _TOLD, _JOINED = _WRITE_DATA + 4, _WRITE_DATA + 5
 _ALONE = 1
@@ -180,7 +180,7 @@ class Commands:
         if not self.drives[drive, _OPEN] and count == 1:
             self.drives[drive, _STATE] = _ALONE
             self.drives[drive, _FETCHED_AT], self.drives[drive, _FETCHED_INDEX] = now, index
-            for column in range(_KIND, _TOLD):
+            for column in range(_READ_DATA, _TOLD):
                 self.drives[drive, column] = 0
         for _ in range(count):
             self._push(group, _FIFO, now, index, group)
@@ -230,12 +230,8 @@ class Commands:
 
     def _see_data(self, drive: int, role: int, count: int, now: int) -> None:
         rows = self.drives
-        if role != _LAST:
-            rows[drive, _KIND] = _READ_DATA if role == _READ else _WRITE_DATA
-        way = rows[drive, _KIND]
-        if not way:
-            return
-        if role != _LAST:
+        way = _READ_DATA if role in (_READ, _LAST_READ) else _WRITE_DATA
+        if role in (_READ, _WRITE):
             if not rows[drive, way]:
                 rows[drive, way + 1] = now
             rows[drive, way] += count

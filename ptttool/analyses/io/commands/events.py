@@ -18,13 +18,16 @@ Array = npt.NDArray[Any]
 BLOCK_BITS: Final = 19
 """So many bits of a row's number do not say which block it is in."""
 
-EVENTS = BREAK, FETCH, RECORD, SMALL_READ, SMALL_WRITE, DATA_READ, DATA_WRITE, DATA_END, ANSWER, SMALL_ANSWER = range(1, 11)
+EVENTS = (
+    BREAK, FETCH, RECORD, SMALL_READ, SMALL_WRITE, DATA_READ, DATA_WRITE, DATA_READ_END, DATA_WRITE_END, ANSWER, SMALL_ANSWER,
+) = range(1, 12)  # fmt: skip
 """What happened:
 
 - time or records are missing in front of a row;
 - a read of entries of 64 bytes, and a write of entries of 16 bytes;
 - a read and a write of 4 bytes;
-- the first of reads in a row, or writes, of anything else, with the bytes of all; and behind it the last one, if they are several;
+- the first of the reads, or writes, of anything else between two other events of a requester, with the bytes of all; and the last one,
+  if they are several;
 - completions of 64 and of 4 bytes, for reads as long as that; the address is their Lower Address.
 """
 
@@ -189,25 +192,33 @@ def _events(batch: Batch, ticks: Ticks) -> tuple[Array, Array]:
 
 
 def _joined(ticks: Ticks, row: Array, what: Array, requester: Array, address: Array, size: Array, index: Array) -> tuple[Array, Array]:
-    """Return the events with reads and writes of data in a row put together, and their segments."""
-    at = np.zeros(len(row), dtype=np.int64) if ticks.at is None else ticks.at[row]
+    """Return the events with a requester's reads and writes of data between two other events put together, and their segments."""
     segments = np.broadcast_to(ticks.segments(row), len(row))
-    word = what | requester << WHAT_BITS
-    starts = np.append(True, (word[1:] != word[:-1]) | ~_DATA[what[1:]] | (index[1:] >> BLOCK_BITS != index[:-1] >> BLOCK_BITS))
-    starts[1:] |= segments[1:] != segments[:-1]
-    first = np.flatnonzero(starts)
-    last = np.append(first[1:], len(row)) - 1
-    rows = np.empty((len(first), 4), dtype=np.int64)
-    rows[:, WHAT] = word[first] | np.add.reduceat(size, first) << _SIZE_BIT
-    rows[:, ADDRESS], rows[:, AT], rows[:, INDEX] = address[first], at[first], index[first]
-    several = np.flatnonzero(last > first)
-    broken = np.flatnonzero(segments[first[1:]] != segments[first[:-1]]) + 1
-    if len(several) or len(broken):
-        end = last[several]
-        ends = np.stack((DATA_END | requester[end] << WHAT_BITS, address[end], at[end], index[end]), axis=1)
-        places = np.concatenate((several + 1, broken))
-        rows = np.insert(rows, places, np.concatenate((ends, _breaks(rows[broken]))), axis=0)
-    return rows, segments
+    block = index >> BLOCK_BITS
+    cuts = np.cumsum(np.append(False, (segments[1:] != segments[:-1]) | (block[1:] != block[:-1])))
+    order = requester.astype(np.uint16).argsort(kind="stable")
+    whose, sorted_what = (requester | cuts << REQUESTER_BITS)[order], what[order]
+    # Other events of a requester, and cuts, begin a stretch of its data.
+    stretch = np.cumsum(np.append(True, whose[1:] != whose[:-1]) | ~_DATA[sorted_what])
+    others = np.flatnonzero(~_DATA[what])
+    rows, words = [others], [what[others] | size[others] << _SIZE_BIT]
+    for kind, end in ((DATA_READ, DATA_READ_END), (DATA_WRITE, DATA_WRITE_END)):
+        is_kind = sorted_what == kind
+        own, of = order[is_kind], stretch[is_kind]
+        first = np.flatnonzero(np.append(True, of[1:] != of[:-1])[: len(of)])
+        last = np.append(first[1:], len(of))[: len(first)] - 1
+        rows += own[first], own[last[last > first]]
+        words += kind | np.add.reduceat(size[own], first) << _SIZE_BIT, np.full(len(rows[-1]), end)
+    row_of, word = np.concatenate(rows), np.concatenate(words)
+    order = row_of.argsort()
+    row_of = row_of[order]
+    events = np.empty((len(row_of), 4), dtype=np.int64)
+    events[:, WHAT] = word[order] | requester[row_of] << WHAT_BITS
+    events[:, AT] = 0 if ticks.at is None else ticks.at[row[row_of]]
+    events[:, ADDRESS], events[:, INDEX] = address[row_of], index[row_of]
+    segments = segments[row_of]
+    broken = np.flatnonzero(segments[1:] != segments[:-1]) + 1
+    return np.insert(events, broken, _breaks(events[broken]), axis=0) if len(broken) else events, segments
 
 
 def _breaks(behind: Array) -> Array:

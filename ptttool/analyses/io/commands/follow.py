@@ -33,8 +33,8 @@ _VECTOR: Final = 1 << 11
 _ANSWERED: Final = -1
 _ROLES: Final[Array] = np.zeros(16, dtype=np.uint8)
 for _what, _role in (
-    (ev.BREAK, loop.CLEAR), (ev.DATA_READ, loop.READ), (ev.DATA_WRITE, loop.WRITE), (ev.DATA_END, loop.LAST),
-    (ev.FETCH, loop.READ), (ev.RECORD, loop.WRITE),
+    (ev.BREAK, loop.CLEAR), (ev.DATA_READ, loop.READ), (ev.DATA_WRITE, loop.WRITE), (ev.DATA_READ_END, loop.LAST_READ),
+    (ev.DATA_WRITE_END, loop.LAST_WRITE), (ev.FETCH, loop.READ), (ev.RECORD, loop.WRITE),
 ):  # fmt: skip
     _ROLES[_what] = _role
 
