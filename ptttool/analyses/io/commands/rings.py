@@ -325,7 +325,11 @@ class Rings:
         """Return the pages of submissions and of completions."""
         submissions, completions = self.submissions.pages(self.shadowed), self.completions.pages(self.shadowed)
         rung = {key: tails for key, (tails, _) in self.doorbells.counts().items() if key[0] not in self.shadowed}
-        submissions = submissions._replace(queues=_balanced(submissions, rung))
+        queues = _balanced(submissions, rung)
+        # Where it is not known what is fetched from which queue, neither is what ends in it.
+        doubtful = np.unique(submissions.requesters[(queues == UNKNOWN) & (submissions.queues != UNKNOWN)])
+        completions.queues[np.isin(completions.requesters, doubtful)] = UNKNOWN
+        submissions = submissions._replace(queues=queues)
         fetched: dict[tuple[int, int], int] = {}
         for *key, slots in zip(*(each.tolist() for each in (submissions.requesters, submissions.queues, submissions.slots)), strict=True):
             fetched[key[0], key[1]] = fetched.get((key[0], key[1]), 0) + slots
