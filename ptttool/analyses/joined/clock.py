@@ -105,8 +105,16 @@ class Clock(Struct, frozen=True):
         return float(least + most) / 2 - tick * self.start_ticks, tick
 
 
-def clock_of(bounds: Bounds) -> Clock | None:
-    """Return the clocks that contradict no bound; None where the bounds leave the tick open at an end: there are too few."""
+def clock_of(bounds: Bounds, ticks: tuple[float, float] | None = None) -> Clock | None:
+    """Return the clocks that contradict no bound; None where the bounds leave the tick open at an end: there are too few.
+
+    Parameters
+    ----------
+    bounds : Bounds
+        The bounds.
+    ticks : tuple of float, optional
+        The shortest and the longest tick in nanoseconds, as anchors have measured them. Not used where the bounds contradict them.
+    """
     if not len(bounds.after_ticks) or not len(bounds.before_ticks):
         return None
     start_ticks = int(min(bounds.after_ticks.min(), bounds.before_ticks.min()))
@@ -115,6 +123,8 @@ def clock_of(bounds: Bounds) -> Clock | None:
     above = _hull(bounds.after_ticks - start_ticks, bounds.after_ns - start_ns, sign=1)
     below = _hull(bounds.before_ticks - start_ticks, bounds.before_ns - start_ns, sign=-1)
     low, high = _slopes(above, below)
+    if ticks is not None and low < np.inf and max(low, ticks[0]) <= min(high, ticks[1]):
+        low, high = max(low, ticks[0]), min(high, ticks[1])
     if high == np.inf and low < np.inf:
         return None
     if low == np.inf or high < max(low, _SHORTEST):

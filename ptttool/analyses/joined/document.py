@@ -198,6 +198,7 @@ class ClockBand(Struct, frozen=True):
     first_ns: int | None
     missed_ns: float
     may_miss_ticks: bool
+    anchors: int = 0
 
 
 class KernelSide(Struct, frozen=True):

@@ -52,6 +52,10 @@ class Link(NamedTuple):
         By drive, ticks of its interrupts.
     goes_back : bool
         Whether Time went back, which a counter does not.
+    ticks : tuple of float or None
+        The shortest and the longest tick that anchors leave, in nanoseconds of another clock of the kernel.
+    anchors : int
+        How many anchors there are.
     """
 
     queues: Sequence[QueueEntries]
@@ -61,6 +65,8 @@ class Link(NamedTuple):
     end: int | None = None
     interrupts: Mapping[int, Array] = {}
     goes_back: bool = False
+    ticks: tuple[float, float] | None = None
+    anchors: int = 0
 
     @property
     def may_miss(self) -> bool:
@@ -390,11 +396,16 @@ def _clock(found: Sequence[tuple[_Queue, Array]], link: Link, samples: Samples) 
     if further:
         # A doorbell may be written twice, or an interrupt come from elsewhere: what they say only makes the band narrower.
         narrow = _bounds([*own, *further])
-        clock = clock_of(narrow)
+        clock = clock_of(narrow, _near(link))
         if clock is not None and clock.is_possible:
             return clock, narrow.count
     bounds = _bounds(own)
-    return clock_of(bounds), bounds.count
+    return clock_of(bounds, _near(link)), bounds.count
+
+
+def _near(link: Link) -> tuple[float, float] | None:
+    """Return the ticks that anchors leave; their clock may be slewed against that of perf."""
+    return None if link.ticks is None else (link.ticks[0] / NEAR, link.ticks[1] * NEAR)
 
 
 def _bounds(parts: Sequence[Bounds]) -> Bounds:
@@ -446,7 +457,11 @@ def _band(clock: Clock, bounds: int, rows: Array, link: Link) -> ClockBand:
     ticks = np.concatenate((rows["fetched_at"], rows["ended_at"]))
     ticks = ticks[ticks >= 0]
     first, last = clock.at(np.array([ticks.min(), ticks.max()]))
-    return ClockBand(True, bounds, *clock.tick_ns, float((last - first).max()) / 2, int((int(first[0]) + int(last[0])) // 2), 0.0, may_miss)
+    low, high = clock.tick_ns
+    near = _near(link)
+    anchors = link.anchors if near is not None and near[0] <= low <= high <= near[1] else 0
+    middle = int((int(first[0]) + int(last[0])) // 2)
+    return ClockBand(True, bounds, low, high, float((last - first).max()) / 2, middle, 0.0, may_miss, anchors)
 
 
 def _clock_notes(band: ClockBand | None, link: Link, path: str) -> Iterator[Diagnostic]:

@@ -46,7 +46,10 @@ def joined(recording: OpenRecording, path: str, result: IoResult, entries: Seque
     bits = None if time.elapsed_ticks is None else time.bits
     queues = list(_queues(entries, drives, is_timed=bits is not None))
     interrupts = {each.requester: each.interrupts[:, 0] for each in entries}
-    return join(path, Link(queues, bits, time.breaks, time.tick_ns, _end(recording.contents), interrupts, time.back > 0))
+    kept = time.clock if time.tick_from == "sidecar" else None
+    ticks, anchors = (None, 0) if kept is None else ((kept.low_ns, kept.high_ns), kept.anchors)
+    end = _end(recording.contents)
+    return join(path, Link(queues, bits, time.breaks, time.tick_ns, end, interrupts, time.back > 0, ticks, anchors))
 
 
 def with_kernel(recording: OpenRecording, path: str, by: str, result: IoResult, entries: Sequence[Entries]) -> IoResult:

@@ -327,3 +327,16 @@ def test_hardly_any_sample(tmp_path: Path, samples: list[Sample]) -> None:
 def test_runs_are_as_they_are_said_to_be() -> None:
     run = run_of(1, turned=True)
     assert isinstance(run, Run) and all(BEGIN_NS <= one.setup < one.fetch < one.entry < one.complete for one in run.commands)
+
+
+def test_anchors_narrow_the_band_and_are_left_out_where_they_contradict(tmp_path: Path) -> None:
+    run = run_of(12, queues=1, commands=4)
+    path, entries = write(tmp_path, run.samples()), run.entries()
+    bands = [join(path, Link(entries, ticks=ticks, anchors=9)).side.clock for ticks in (None, (3.999, 4.001), (8.0, 9.0))]
+    wide, narrow, other = bands
+    assert wide is not None and narrow is not None and other is not None
+    assert [band.anchors for band in (wide, narrow, other)] == [0, 9, 0]
+    assert narrow.tick_ns_low is not None and narrow.tick_ns_high is not None
+    assert 3.99 < narrow.tick_ns_low <= TICK_NS <= narrow.tick_ns_high < 4.01
+    assert narrow.error_ns is not None and wide.error_ns is not None and narrow.error_ns < wide.error_ns
+    assert (other.tick_ns_low, other.tick_ns_high) == (wide.tick_ns_low, wide.tick_ns_high)
