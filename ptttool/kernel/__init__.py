@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-LOOPS = ("accesses", "commands", "kinds", "lines", "loops", "records")
+LOOPS = ("accesses", "commands", "events", "kinds", "lines", "loops", "records")
 """The modules that are compiled: each has its C types beside it."""
 
 

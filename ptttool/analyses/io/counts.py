@@ -65,7 +65,7 @@ class Counts:
         requesters = batch.values("requester")
         if batch.values("kind").array is None or requesters.array is None:
             return
-        columns: list[Any] = [_column(batch, name, dtype) for name, dtype in _TYPES.items()]
+        columns: list[Any] = [column_of(batch, name, dtype) for name, dtype in _TYPES.items()]
         columns.insert(1, np.empty(0, dtype=np.uint8) if requesters.valid is None else requesters.valid.astype(np.uint8))
         columns.append(np.empty(0, dtype=np.int64) if at is None else np.ascontiguousarray(at, dtype=np.int64))
         self._loop.add(*(memoryview(column) for column in (_ROLES, *columns)))
@@ -123,7 +123,7 @@ def _sorted(rows: Array) -> Array:
     return rows[rows[:, 0].argsort()]
 
 
-def _column(batch: Batch, name: str, dtype: type[np.generic]) -> Array:
+def column_of(batch: Batch, name: str, dtype: type[np.generic]) -> Array:
     """Return one number for each row; any one where a row has none."""
     array: Any = batch.values(name).array
     if array is None:

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_JOINED, MAX_OPEN_STEPS
-from ptttool.analyses.io.commands import events as ev
+from ptttool.analyses.io.commands.events import Events
 from ptttool.analyses.io.commands.rings import UNKNOWN, UNSURE, Block, Pages, Rings
 from ptttool.analyses.latency.bins import BIN_BITS, bin_of
 from ptttool.analyses.regions import Region
 from ptttool.analyses.sums import FIRST, SumTable
 from ptttool.analyses.time.ticks import Seam, Ticks
 from ptttool.kernel import commands as loop
+from ptttool.kernel import events as ev
 from ptttool.table.batch import Batch
 
 Array = npt.NDArray[Any]
@@ -90,7 +91,7 @@ class Followed:
     """
 
     def __init__(self, regions: Iterable[Region] = (), *, keeps: bool = False) -> None:
-        self.events = ev.Events()
+        self.events = Events()
         self.rings = Rings(regions)
         self.breaks = 0
         self._loop: Any = loop.Commands(MAX_OPEN_STEPS)

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_IO_PAGES
-from ptttool.analyses.io.commands import events as ev
+from ptttool.analyses.io.commands.events import requester_of, size_of, what_of
 from ptttool.analyses.regions import Region, RegionKind
 from ptttool.analyses.sums import SumTable, order_of
+from ptttool.kernel import events as ev
 
 Array = npt.NDArray[Any]
 
@@ -457,7 +458,7 @@ class Block:
     def __init__(self, events: Array) -> None:
         self.events = events
         self.answered: dict[bool, tuple[Array, Array]] = {}
-        self.what, self.requester, self.size = ev.what_of(events), ev.requester_of(events), ev.size_of(events)
+        self.what, self.requester, self.size = what_of(events), requester_of(events), size_of(events)
         address = events[:, ev.ADDRESS]
         self.page, self.offset = address >> _OFFSET_BITS & _PAGES, address & _OFFSETS
         self.key = key_of(self.requester, address)
