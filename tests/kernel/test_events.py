@@ -31,7 +31,7 @@ def collected(module: ModuleType, table: list[Any], first: int, *, is_timed: boo
     kinds, valid, requesters, addresses, lengths, whole, steps, breaks = (list(column) for column in zip(*table, strict=True))
     counts = [4 * length if is_whole else 1 for length, is_whole in zip(lengths, whole, strict=True)]
     numbers = np.arange(first, first + len(table), dtype=np.int64)
-    columns = (
+    columns: tuple[Any, ...] = (
         ROLES, np.array(kinds, dtype=np.uint8), np.array(valid, dtype=np.uint8), np.array(requesters, dtype=np.uint16),
         np.array(addresses, dtype=np.int64), np.array(lengths, dtype=np.uint16), np.array(counts, dtype=np.uint16),
         np.array(lengths, dtype=np.uint16).astype(np.uint8), numbers, np.cumsum(steps if is_timed else []).astype(np.int64),
