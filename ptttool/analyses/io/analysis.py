@@ -35,6 +35,7 @@ class Io(TlpAnalysis[IoResult]):
     meaning = "commands of NVMe drives with their bytes and latency, packets of network controllers"
     columns = ("index", "kind", "requester", "address", "length_dw", "requested_bytes", "byte_count", "lower_address", *CLOCK_COLUMNS)
     whole_columns = ("index",)
+    worker_bytes = 128 << 20
     needs = (
         Need("completed commands, bytes read from drives, received packets", _OPTIONS, inbound=("P",)),
         Need("fetched commands, bytes written to drives, bytes sent", _OPTIONS, inbound=("NP",)),
