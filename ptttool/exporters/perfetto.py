@@ -255,8 +255,8 @@ class PerfettoFile(Writer):
                 yield self._event(track, fetched, begin, "on the wire", is_ns=True)
                 yield self._event(track, ended, end, is_ns=True)
             elif is_placed and max(fetched, ended) >= 0:
-                what = "fetched" if fetched >= 0 else "completion entry"
-                yield self._event(track, max(fetched, ended), self._protos.TrackEvent.TYPE_INSTANT, what, is_ns=True)
+                at, what = (fetched, "fetched") if fetched >= 0 else (ended, "completion entry")
+                yield self._event(track, at, self._protos.TrackEvent.TYPE_INSTANT, what, is_ns=True)
             yield self._event(track, stop, end, is_ns=True)
 
     def _outstanding(self, piece: TransactionTrace) -> Iterator[Any]:

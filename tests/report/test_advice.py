@@ -270,6 +270,8 @@ def test_waking_up(tmp_path: Path) -> None:
     [found_one] = advised(replace(fast, at_least=1, p50=150.0), fast, slow)
     assert found_one.evidence == {"at_least_ticks": 1024, "reads": 100, "p50_ticks": 200.0, "p50_ticks_else": 100.0}
     check(found_one)
+    [told] = advised(replace(fast, below=32), replace(slow, below=2048))
+    assert told.evidence == found_one.evidence and told.message != found_one.message
     assert advised(fast, replace(slow, p50=199.0)) == advised(fast, replace(slow, n=99)) == advised(replace(fast, n=99), slow) == []
     assert advised(slow) == []
 

@@ -90,7 +90,7 @@ def saturation_of(line: Line, link: LinkRate, tick_ns: float, elapsed: int) -> d
     wire: Any = line.sums[:, 2 * CELLS : 2 * CELLS + UNKNOWN].reshape(-1, len(DIRECTIONS), len(CLASSES)).sum(axis=2)
     before = np.concatenate((np.zeros((1, wire.shape[1]), np.int64), np.cumsum(wire, axis=0)))
     sums = before[windows.last + 1] - before[windows.first]
-    found = {}
+    saturation = {}
     for code, name in enumerate(DIRECTIONS):
         if name == "unknown" or not before[-1, code]:
             continue
@@ -98,8 +98,8 @@ def saturation_of(line: Line, link: LinkRate, tick_ns: float, elapsed: int) -> d
         ticks = int(windows.ticks[is_full].sum())
         longest, index = _longest(windows, is_full, spans.row)
         mean = float(windows.ticks.mean()) if len(is_full) else None
-        found[name] = Saturation(FULL * link.usable_per_second, ticks, ticks / elapsed, mean, longest, index)
-    return found
+        saturation[name] = Saturation(FULL * link.usable_per_second, ticks, ticks / elapsed, mean, longest, index)
+    return saturation
 
 
 def _longest(windows: Windows, is_full: npt.NDArray[np.bool_], rows: Table) -> tuple[int, int | None]:

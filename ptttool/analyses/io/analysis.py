@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptttool.analyses.contract import ANALYSES, AnalysisContext
 from ptttool.analyses.io.commands.follow import Followed
-from ptttool.analyses.io.commands.found import Found
+from ptttool.analyses.io.commands.summary import CommandSummary
 from ptttool.analyses.io.counts import Counts
 from ptttool.analyses.io.kinds import Device, device_of, function_of
 from ptttool.analyses.io.nic import controller_of
@@ -66,7 +66,7 @@ class Io(TlpAnalysis[IoResult]):
         visible = _visible(event, tables["requesters"])
         time = self.scope.time_facts(self._clock, context)
         self._followed.close()
-        found = Found(self._followed, time, sees_doorbells=event.flow is None or "P" in event.flow.outbound)
+        commands = CommandSummary(self._followed, time, sees_doorbells=event.flow is None or "P" in event.flow.outbound)
         drives: list[Drive] = []
         ids: list[int] = []
         controllers: list[Controller] = []
@@ -76,7 +76,7 @@ class Io(TlpAnalysis[IoResult]):
             device, by = device_of(trace, function)
             if device is Device.NVME:
                 ids.append(trace.sum("key"))
-                drives.append(drive_of(trace, by, found))
+                drives.append(drive_of(trace, by, commands))
             elif device is Device.NIC:
                 controllers.append(controller_of(trace, by, None if function is None else function.driver))
             else:
@@ -90,7 +90,7 @@ class Io(TlpAnalysis[IoResult]):
         notes = [*_notes(drives, controllers)]
         # That there is nothing of a kind is known only where it is known what each requester is.
         seen = TracedKinds(*(kind and not rest for kind in visible))
-        nvme = _all_drives(drives, seen, found.together(ids), time.tick_ns)
+        nvme = _all_drives(drives, seen, commands.together(ids), time.tick_ns)
         return IoResult(nvme, _all_controllers(controllers, seen), rest, sum(looked_at.values()), notes, time)
 
 
@@ -117,9 +117,9 @@ def _notes(drives: Sequence[Drive], controllers: Sequence[Controller]) -> Iterat
 
 
 def _notes_of_queues(drive: Drive) -> Iterator[Diagnostic]:
-    found, where = drive.followed, drive.requester
-    unknown = sum(each.commands or 0 for each in found.queues if each.queue is None)
-    if found.is_shadowed:
+    followed, where = drive.followed, drive.requester
+    unknown = sum(each.commands or 0 for each in followed.queues if each.queue is None)
+    if followed.is_shadowed:
         yield Diagnostic(
             Severity.INFO,
             "shadow-doorbells",
@@ -135,14 +135,14 @@ def _notes_of_queues(drive: Drive) -> Iterator[Diagnostic]:
             where=where,
             details={"commands": unknown},
         )
-    if found.interrupt_addresses == 1 and found.told and len(found.queues) > 1:
+    if followed.interrupt_addresses == 1 and followed.told and len(followed.queues) > 1:
         yield Diagnostic(
             Severity.INFO,
             "one-interrupt-address",
             f"all interrupts of {where} go to one address, as with GICv3 ITS: headers do not tell of which queue one is",
             where=where,
         )
-    conflicts = sum(each.conflicts for each in found.queues)
+    conflicts = sum(each.conflicts for each in followed.queues)
     if conflicts * _CONFLICTS > (drive.commands or 0):
         yield Diagnostic(
             Severity.WARNING,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ptttool.analyses.io.commands.found import Found
+from ptttool.analyses.io.commands.summary import CommandSummary
 from ptttool.analyses.io.counts import ENTRY, PAGE
 from ptttool.analyses.io.requester import RequesterTrace, Rings
 from ptttool.analyses.io.results import By, Count, DataBytes, Drive, InFlight
@@ -22,7 +22,7 @@ _PAGES_WITHOUT_LIST = 2
 _COMPLETION, _METADATA = 16, 8
 
 
-def drive_of(trace: RequesterTrace, by: By, found: Found) -> Drive:
+def drive_of(trace: RequesterTrace, by: By, summary: CommandSummary) -> Drive:
     """Return what is to be said of a drive."""
     visible = trace.visible
     entries, records = trace.rings("entries"), trace.rings("records")
@@ -66,7 +66,7 @@ def drive_of(trace: RequesterTrace, by: By, found: Found) -> Drive:
         is_fetched=is_fetched,
         unexplained_tlps=others + metadata,
         unexplained_bytes=others * ENTRY + metadata * _METADATA,
-        followed=found.drive(trace.sum("key"), reads=visible.reads, writes=visible.writes, answers=visible.answers),
+        followed=summary.drive(trace.sum("key"), reads=visible.reads, writes=visible.writes, answers=visible.answers),
     )
 
 

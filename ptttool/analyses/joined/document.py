@@ -55,10 +55,10 @@ class CommandSum(Struct, frozen=True):
     on_wire : Spread or None
         From the fetch of the submission entry to the completion entry, in ticks. None where one of them was not traced.
     on_wire_ns : Spread or None
-        The same in nanoseconds, where the length of a tick is known.
+        The same in nanoseconds, where the length of a tick is known, or the clock leaves it open by 2 % or less.
     share : float or None
-        Of the time in the kernel, the share that they were on the wire: the sum of the one by that of the other. None where the
-        length of a tick is not known.
+        Of the time in the kernel, the share that they were on the wire: the sum of the one by that of the other, of those that both
+        sides show from begin to end. None where the length of a tick is not known.
     """
 
     name: str
@@ -273,7 +273,7 @@ class KernelSide(Struct, frozen=True):
             if self.all.share is not None:
                 least = "at least " if self.at_least else ""
                 yield Note(
-                    f"Of the time that the kernel had the {self.commands:,} commands that both sides show, the drive had them for {least}"
+                    f"Of the time that the kernel had the commands that both sides show from begin to end, the drive had them for {least}"
                     f"{100 * self.all.share:.3g} %: from the fetch of each to its completion entry."
                 )
             yield self._sums(self.all)
@@ -363,5 +363,5 @@ class KernelSide(Struct, frozen=True):
 def _clock_facts(clock: ClockBand) -> Iterator[tuple[str, str]]:
     if clock.tick_ns_low is None or clock.tick_ns_high is None or clock.error_ns is None:
         return
-    yield "Tick", f"{clock.tick_ns_low:.6g} to {clock.tick_ns_high:.6g} ns: no other one contradicts nothing"
+    yield "Tick", f"{clock.tick_ns_low:.6g} to {clock.tick_ns_high:.6g} ns: with any other one, an effect is before its cause"
     yield "TLPs", f"are placed in the kernel's time by ± {clock.error_ns / 1000:,.1f} µs at worst, from {clock.bounds:,} bounds"

@@ -27,6 +27,8 @@ Array = npt.NDArray[Any]
 _LEAST: Final = 32
 NEAR: Final = 1.001
 """What a tick that is said may differ from the true one."""
+# By how much the longest tick of a clock may be longer than the shortest one, for its middle to be taken for the tick.
+_NARROW: Final = 1.02
 # Ways to give controllers to drives that are looked at.
 _MOST_CHOICES: Final = 256
 # Bits of a Time field that does not wrap around unnoticed.
@@ -153,8 +155,8 @@ def join(path: str, link: Link) -> Joined:
     band = None if clock is None else _band(clock, bounds, together, link)
     notes += _clock_notes(band, link, path)
     tick = link.tick_ns
-    if tick is None and band is not None and band.tick_ns_low is not None and band.tick_ns_high is not None and band.is_possible:
-        tick = (band.tick_ns_low + band.tick_ns_high) / 2
+    if tick is None and band is not None and band.is_possible and band.tick_ns_low and band.tick_ns_high is not None:
+        tick = (band.tick_ns_low + band.tick_ns_high) / 2 if band.tick_ns_high <= _NARROW * band.tick_ns_low else None
     by, more = {}, {}
     for group, key in KEYS.items():
         sums = sums_of(together, key, tick) if len(together) else []

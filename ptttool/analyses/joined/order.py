@@ -114,12 +114,12 @@ def shifts_of(entries: QueueEntries, commands: Array, end: int | None = None) ->
     if len(pairs) * len(commands) > _MOST_WORK:
         return []
     begun, ended = begun[begun["nth_setup"].argsort()], ended[ended["nth_complete"].argsort()]
-    known = _Known(
+    kernel = _KernelOrder(
         np.sort(begun["setup"]),
         np.where(begun["is_sure"], begun["nth_complete"], -1),
         *(np.ascontiguousarray(ended[name]) for name in ("nth_setup", "complete", "is_sure")),
     )
-    found = [_checked(entries, known, s, e) for s, e in pairs]
+    found = [_checked(entries, kernel, s, e) for s, e in pairs]
     possible = [shift for shift in found if shift.is_possible]
     return possible or sorted(found, key=lambda shift: shift.conflicts)[:1]
 
@@ -140,7 +140,7 @@ def _within(first: int, last: int, room: int) -> range:
     return range(max(first, 0), min(last, room) + 1)
 
 
-class _Known(NamedTuple):
+class _KernelOrder(NamedTuple):
     """What the kernel says of a queue: times of submissions; by submission its end; by end its submission, the time, and if it is sure."""
 
     setups: Array
@@ -150,28 +150,28 @@ class _Known(NamedTuple):
     sure: Array
 
 
-def _checked(entries: QueueEntries, known: _Known, s: int, e: int) -> Shift:
+def _checked(entries: QueueEntries, kernel: _KernelOrder, s: int, e: int) -> Shift:
     """Return how well a shift fits."""
     rows = np.arange(len(entries.ended)) + e
-    inside = (rows >= 0) & (rows < len(known.begins))
-    inside[inside] = known.sure[rows[inside]]
+    inside = (rows >= 0) & (rows < len(kernel.begins))
+    inside[inside] = kernel.sure[rows[inside]]
     rows, tlps = rows[inside], entries.ended[inside]
     last = len(entries.fetched)
     if not last:
         return Shift(s, e, 0, len(rows))
     # A command that ends was fetched before; it may be older than the recording, but not younger.
-    fetch = np.where(known.begins[rows] >= 0, known.begins[rows] - s, -1)
+    fetch = np.where(kernel.begins[rows] >= 0, kernel.begins[rows] - s, -1)
     seen = (fetch >= 0) & (fetch < last)
     conflicts = int(np.count_nonzero(fetch >= last))
     conflicts += int(np.count_nonzero(entries.fetched[fetch[seen]] > tlps[seen]))
     # What was submitted behind its end was fetched behind it.
-    following = np.searchsorted(known.setups, known.completes[rows], side="right") - s
+    following = np.searchsorted(kernel.setups, kernel.completes[rows], side="right") - s
     seen = (following >= 0) & (following < last)
     conflicts += int(np.count_nonzero(entries.fetched[following[seen]] < tlps[seen]))
     checks = 2 * len(rows)
     if len(entries.ended):
         # A command that was fetched does not end before the recording does so for the first time.
-        own = known.ends[max(s, 0) : max(s + last, 0)]
+        own = kernel.ends[max(s, 0) : max(s + last, 0)]
         conflicts += int(np.count_nonzero((own >= 0) & (own < e)))
         checks += len(own)
     return Shift(s, e, conflicts, max(checks, 1))

@@ -101,7 +101,7 @@ def _on_waits(result: Latency) -> Iterator[Advice]:
 
 
 def _on_gaps(result: Latency) -> Iterator[Advice]:
-    """Yield how much longer reads take after the longest gaps than after others, where they do."""
+    """Yield how much longer reads take after the longest gaps than after the shorter ones that are best, where they do."""
     gaps = [gap for gap in result.by_gap if gap.n >= _READS and gap.p50]
     if len(gaps) < 2:
         return
@@ -109,13 +109,14 @@ def _on_gaps(result: Latency) -> Iterator[Advice]:
     assert after.p50 is not None
     assert before.p50 is not None
     if after.p50 >= _SLOWER * before.p50:
-        times = (after.at_least, after.p50, before.p50)
-        least, slow, fast = (with_unit(round(result.time.scaled(value)), result.time.unit) for value in times)
+        times = (after.at_least, after.p50, before.p50, before.at_least, before.below or 0)
+        least, slow, fast, begin, end = (with_unit(round(result.time.scaled(value)), result.time.unit) for value in times)
+        other = f"{begin} to {end}" if before.below is not None else f"{begin} (or more, which 11 bits of time do not show)"
         yield Advice(
             Severity.INFO,
             "wake-up",
             "latency",
-            f"After a gap of {least} or more, half of the first reads take {slow} or longer, against {fast} after shorter ones "
+            f"After a gap of {least} or more, half of the first reads take {slow} or longer, against {fast} after one of {other} "
             f"({after.n:,} and {before.n:,} reads): something wakes up. Look at the power states of the link (ASPM), of the device, and of "
             "the processor.",
             "ptttool analyze latency FILE",

@@ -258,6 +258,18 @@ def test_doorbells_and_interrupts_make_the_band_narrower_and_keep_the_true_clock
     assert ((last - first) <= (most - least) + 2).all()
 
 
+@pytest.mark.parametrize(("commands", "is_narrow"), [(3, False), (40, True)])
+def test_only_a_narrow_band_turns_ticks_into_nanoseconds(tmp_path: Path, commands: int, is_narrow: bool) -> None:
+    run = run_of(0, queues=1, commands=commands)
+    side = join(write(tmp_path, run.samples()), Link(run.entries())).side
+    assert side.clock is not None and side.clock.is_possible and side.clock.tick_ns_low is not None and side.clock.tick_ns_high is not None
+    assert (side.clock.tick_ns_high <= 1.02 * side.clock.tick_ns_low) is is_narrow
+    assert side.all is not None and side.all.on_wire is not None
+    assert (side.all.on_wire_ns is not None) is is_narrow and (side.all.share is not None) is is_narrow
+    if side.all.on_wire_ns is not None:
+        assert side.all.on_wire_ns.max == pytest.approx(TICK_NS * side.all.on_wire.max, rel=0.01)
+
+
 def test_interrupts_that_contradict_the_commands_are_left_out(tmp_path: Path) -> None:
     run = run_of(21)
     late = run.interrupts() + 10**7

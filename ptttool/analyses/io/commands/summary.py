@@ -1,4 +1,4 @@
-"""What was found of the commands of drives, as results."""
+"""The commands of drives as results: by queue, by phase, and together."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class _Times:
         return number, values, float(largest), float(sums.sum()) / number, int(np.where(most == largest, first, NO_ROW).min())
 
 
-class Found:
-    """What was found in a whole recording.
+class CommandSummary:
+    """The commands of a whole recording.
 
     Parameters
     ----------
