@@ -74,13 +74,15 @@ WRITE = Event("rwmmio:rwmmio_write", 1601, (*_ACCESS, ("u64 val", 32, 8, 0), ("u
 EVENTS = (SETUP, COMPLETE, TAKEN, ENTRY)
 
 
-def setup(qid: int, cid: int, *, slba: int = 0, blocks: int = 8, opcode: int = 2, disk: bytes = b"nvme0n1", ctrl: int = 0) -> bytes:
+def setup(
+    qid: int, cid: int, *, slba: int = 0, blocks: int = 8, opcode: int = 2, disk: bytes = b"nvme0n1", ctrl: int = 0, space: int = 1
+) -> bytes:
     """Return the raw data of a command that is submitted."""
     raw = bytearray(88)
     struct.pack_into("<H", raw, 0, SETUP.id)
     struct.pack_into("<32sii", raw, 8, disk, ctrl, qid)
     struct.pack_into("<BBBxH", raw, 48, opcode, 0, 1, cid)
-    struct.pack_into("<I", raw, 56, 1)
+    struct.pack_into("<I", raw, 56, space)
     struct.pack_into("<QH", raw, 61, slba, blocks - 1)
     return bytes(raw)
 

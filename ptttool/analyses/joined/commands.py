@@ -18,7 +18,7 @@ TAKEN: Final = "nvme:nvme_sq"
 ISSUE: Final = "block:block_rq_issue"
 INTERRUPT: Final = "irq:irq_handler_entry"
 WANTED: Final = {
-    SETUP: ("ctrl_id", "qid", "cid", "opcode", "cdw10"),
+    SETUP: ("ctrl_id", "qid", "cid", "opcode", "nsid", "cdw10"),
     COMPLETE: ("ctrl_id", "qid", "cid"),
     TAKEN: ("ctrl_id", "qid"),
     ISSUE: ("sector", "nr_sector"),
@@ -233,16 +233,17 @@ def _describe(commands: Array, setups: Array, samples: Samples) -> None:
         mine = np.flatnonzero(is_io & (setups["on_cpu"] == cpu))
         at = np.searchsorted(issues["at"][start:end], setups["at"][mine]) + start
         after[mine] = np.where(at < end, at, -1)
-    # The size of a block is that with which first block and number agree with the sectors of all such requests of a controller.
-    for controller in np.unique(commands["controller"]).tolist():
-        mine = np.flatnonzero((after >= 0) & (commands["controller"] == controller))
-        near = issues[after[mine]]
-        best, size = 0, 0
-        for exponent in range(_LEAST_BLOCK, _MOST_BLOCK + 1):
-            factor = 1 << (exponent - _LEAST_BLOCK)
-            agree = (near["nr_sector"].astype(np.int64) == count[mine] * factor) & (near["sector"].astype(np.int64) == block[mine] * factor)
-            if np.count_nonzero(agree) > best:
-                best, size = int(np.count_nonzero(agree)), 1 << exponent
-        if 2 * best > len(mine):
-            sized = is_io & (commands["controller"] == controller)
-            commands["bytes"][sized] = count[sized] * size
+    # The size of a block is that with which first block and number agree with the sectors of most such requests of a namespace.
+    spaces = setups["nsid"].astype(np.int64) if has_numbers(setups, "nsid") else np.zeros(len(setups), dtype=np.int64)
+    group = np.unique(commands["controller"].astype(np.int64) << 32 | spaces, return_inverse=True)[1]
+    mine = np.flatnonzero(after >= 0)
+    near, total = issues[after[mine]], np.bincount(group[mine], minlength=len(group))
+    best, size = np.zeros_like(total), np.zeros_like(total)
+    for exponent in range(_LEAST_BLOCK, _MOST_BLOCK + 1):
+        factor = 1 << (exponent - _LEAST_BLOCK)
+        agree = (near["nr_sector"].astype(np.int64) == count[mine] * factor) & (near["sector"].astype(np.int64) == block[mine] * factor)
+        agreeing = np.bincount(group[mine[agree]], minlength=len(group))
+        size, best = np.where(agreeing > best, 1 << exponent, size), np.maximum(agreeing, best)
+    sizes = np.where(2 * best > total, size, 0)[group]
+    sized = is_io & (sizes > 0)
+    commands["bytes"][sized] = count[sized] * sizes[sized]

@@ -203,7 +203,7 @@ class Waits(Struct, frozen=True):
         key = "the function that asked" if slowest.key is None else slowest.key
         if (name := named(names, slowest.key)) is not None:
             key += f" ({name})"
-        share = (slowest.itself or 0.0) / slowest.behind if slowest.behind else 0.0
+        share = (slowest.itself or 0.0) / (slowest.behind or 1.0)
         whose = (
             f"of {key} itself"
             if share > _NEARLY_ALL
@@ -213,10 +213,10 @@ class Waits(Struct, frozen=True):
         )
         numbers = [f"{time.scaled(each):,.0f}" for each in (slowest.from_ticks, slowest.mean, slowest.behind, slowest.own, slowest.idle)]
         least, mean, behind, own, idle = numbers
+        front = f"{behind} behind {slowest.completions:,.0f} completions {whose}" if slowest.behind else "none of it behind others"
         return (
-            f"p99 {least} {time.unit.value}: the {counted(slowest.reads, 'read')} at it or above took {mean} in the mean: {behind} behind "
-            f"{slowest.completions:,.0f} completions {whose}, {own} for their own, and {idle} while nothing left that is seen "
-            "(memory, translation of addresses, ordering)"
+            f"p99 {least} {time.unit.value}: the {counted(slowest.reads, 'read')} at it or above took {mean} in the mean: {front}, {own} for "
+            f"their own, and {idle} while nothing left that is seen (memory, translation of addresses, ordering)"
         )
 
 

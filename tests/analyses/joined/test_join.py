@@ -10,21 +10,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ptttool.analyses.joined.commands import WANTED, kernel_commands
 from ptttool.analyses.joined.document import KernelSide
 from ptttool.analyses.joined.join import Link, join
 from ptttool.analyses.joined.order import QueueEntries
 from ptttool.analyses.shown import Table
+from ptttool.perfdata.tracepoints.samples import read_samples
 from tests.reference import joining
 from tests.support.joined import BEGIN_NS, TICK_NS, Run, run_of
 from tests.support.tracepoints import (
     COMPLETE,
     EVENTS,
+    ISSUE,
     POLLED,
     RECEIVED,
     SETUP,
     Sample,
     comm,
     complete,
+    issue,
     kernel_file,
     lost,
     polled,
@@ -275,6 +279,19 @@ def test_interrupts_that_contradict_the_commands_are_left_out(tmp_path: Path) ->
     late = run.interrupts() + 10**7
     side = join(write(tmp_path, run.samples()), Link(run.entries(), interrupts={0x100: late})).side
     assert side.clock is not None and side.clock.is_possible and codes(side) == []
+
+
+def test_each_namespace_has_its_own_size_of_blocks(tmp_path: Path) -> None:
+    samples = []
+    for number in range(9):
+        space, size = (1, 512) if number % 3 else (2, 4096)
+        samples.append(Sample(SETUP, 10 * number, setup(1, number, slba=number, blocks=8, space=space)))
+        if number < 7:  # of the others, nothing but the namespace tells it
+            samples.append(Sample(ISSUE, 10 * number + 1, issue(number * size // 512, 8 * size // 512)))
+    path = tmp_path / "run.kernel.data"
+    path.write_bytes(kernel_file(samples, events=(*EVENTS, ISSUE)))
+    rows = kernel_commands(read_samples(str(path), WANTED)).rows
+    assert rows["bytes"].tolist() == [8 * (512 if number % 3 else 4096) for number in range(9)]
 
 
 def test_names_of_processes_are_shown_without_control_characters(tmp_path: Path) -> None:
