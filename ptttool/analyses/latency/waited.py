@@ -215,8 +215,8 @@ class Waits(Struct, frozen=True):
         least, mean, behind, own, idle = numbers
         front = f"{behind} behind {slowest.completions:,.0f} completions {whose}" if slowest.behind else "none of it behind others"
         return (
-            f"p99 {least} {time.unit.value}: the {counted(slowest.reads, 'read')} at it or above took {mean} in the mean: {front}, {own} for "
-            f"their own, and {idle} while nothing left that is seen (memory, translation of addresses, ordering)"
+            f"p99 {least} {time.unit.value}: the {counted(slowest.reads, 'read')} at it or above took {mean} in the mean: {front}, "
+            f"{own} for their own, and {idle} while nothing left that is seen (memory, translation of addresses, ordering)"
         )
 
 
