@@ -281,9 +281,10 @@ class Comparison(Shown, Struct, frozen=True):
         more = f"from {findable.needed} of each side, taken in turns, a difference in {findable.measures} measures can be found"
         if self._is_single:
             return f"one recording of each side says nothing of what differs from one recording to the next; {more}"
-        return (
-            f"{first} and {second} recordings are too few for a verdict: the smallest p they can have is {findable.smallest_p:.2g}; {more}"
-        )
+        least = f"{findable.smallest_p:.2g}"
+        if findable.measures > 1:
+            least += f", and {min(findable.smallest_p * findable.measures, 1):.2g} when corrected for {findable.measures} measures"
+        return f"{first} and {second} recordings are too few for a verdict: the smallest p they can have is {least}; {more}"
 
     def _without_verdict(self) -> Table:
         if self._is_single:
@@ -587,7 +588,7 @@ def _warnings(names: Sequence[str], every: Sequence[Measurements]) -> Iterator[D
     if short:
         yield warning(
             "time-at-least",
-            f"more time passed in {_some(short)} than was seen: rates and lengths in time are not compared",
+            f"more time passed in {_some(short)} than was seen: rates are not compared, nor the lengths of the recordings",
             "--format 8dw records a Time field of 32 bits",
         )
     lengths, what = [each.records for each in every], "TLPs"

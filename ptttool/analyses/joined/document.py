@@ -301,8 +301,9 @@ class KernelSide(Struct, frozen=True):
             Column("Share of time on the wire", Unit.PERCENT, weight=1),
         )
         cells = [self._cells(row, has_ns=has_ns) for row in rows]
-        note = "In the kernel: from nvme_setup_cmd to nvme_complete_rq. On the wire: from the fetch of the command to its completion entry"
-        note += ", at least." if self.at_least else "."
+        note = "In the kernel: from nvme_setup_cmd to nvme_complete_rq."
+        if any(row.on_wire is not None for row in rows):
+            note += f" On the wire: from the fetch of the command to its completion entry{', at least' if self.at_least else ''}."
         return Table(
             "Commands of the kernel", columns, cells,
             total=self._cells(total, has_ns=has_ns) if len(rows) > 1 else None,

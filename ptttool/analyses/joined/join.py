@@ -190,7 +190,8 @@ def _damage(samples: Samples) -> Iterator[Diagnostic]:
         # Without the other events, less is known; without the commands, nothing.
         is_needed = problem.code != CODE or problem.details.get("event") in (SETUP, COMPLETE)
         severity = Severity.WARNING if is_needed else Severity.INFO
-        yield Diagnostic(severity, problem.code, problem.message, where=problem.where, details=problem.details)
+        message = f"the kernel's side: {problem.message}"
+        yield Diagnostic(severity, problem.code, message, where=problem.where, details=problem.details)
 
 
 def _refusals(samples: Samples, kernel: KernelCommands, link: Link) -> Iterator[Diagnostic]:
