@@ -278,7 +278,9 @@ class Comparison(Shown, Struct, frozen=True):
     def _too_few(self) -> str:
         """Return why nothing is said of differences."""
         findable, (first, second) = self.findable, map(len, self.sides)
-        more = f"from {findable.needed} of each side, taken in turns, a difference in {findable.measures} measures can be found"
+        more = "no measure differs between them"
+        if findable.measures:
+            more = f"from {findable.needed} of each side, taken in turns, a difference in {findable.measures} measures can be found"
         if self._is_single:
             return f"one recording of each side says nothing of what differs from one recording to the next; {more}"
         least = f"{findable.smallest_p:.2g}"
