@@ -100,7 +100,7 @@ class CommandLatency(Struct, frozen=True):
     p50, p90, p99, max : list of float or None
         Percentiles, and the longest one. No order makes the longest one shorter than the first value.
     mean : float
-        The mean, which the order does not change.
+        The mean, the oldest command taken first: exact if all commands were fetched in the recording, and ended in it.
     max_index : int
         Number of the fetch with which the longest one begins, the oldest command taken first.
     """
