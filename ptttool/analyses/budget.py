@@ -28,6 +28,7 @@ MAX_OPEN_STEPS: Final = Budget(
     1 << 20, "steps", "Doorbells, fetches and completions of drives that wait for what follows them; of more, no times are given."
 )
 MAX_JOINED: Final = Budget(1 << 21, "events", "Entries, doorbells and interrupts that are kept for the kernel's side; of more, none is.")
+MAX_CONTROLLERS: Final = Budget(1 << 8, "controllers", "Controllers of the kernel's side that are tried; of more, none is.")
 MAX_ERROR_SUMS: Final = Budget(1 << 16, "sums", "Sums of errors by kind and requester; beyond it, the sums are over all requesters.")
 MAX_LATENCY_BINS: Final = Budget(1 << 18, "bins", "Bins of latencies; beyond it, requesters have no percentiles of their own.")
 MAX_PAYLOAD_REQUESTERS: Final = Budget(1 << 8, "requesters", "Requesters with sizes of their own; others are added up.")

@@ -20,6 +20,7 @@ from ptttool.kernel import records
 from ptttool.perfdata import layout
 from ptttool.perfdata.tracepoints.formats import parse_format, parse_tracing_data
 from ptttool.perfdata.tracepoints.samples import Samples, read_samples
+from ptttool.perfdata.tracepoints.threads import ThreadNames
 from tests import ROOT
 from tests.support.plain import plain
 from tests.support.tracepoints import (
@@ -133,6 +134,15 @@ def test_names_follow_names_and_forks(tmp_path: Path) -> None:
     assert found.threads.at(tids, times).tolist() == [b"bash", b"", b"bash", b"fio\x1b[31m", b"", b"swapper"]
 
 
+def test_each_of_many_threads_has_its_name() -> None:
+    names, threads = ThreadNames(1 << 16), np.arange(1 << 15, dtype=np.int32)[::-1] % 20000
+    for thread in range(1, 10000):
+        names.named(0, thread, b"t%d" % thread)
+    names.close()
+    found = names.at(threads, np.ones(len(threads), dtype=np.int64)).tolist()
+    assert found == [b"swapper" if one == 0 else b"t%d" % one if one < 10000 else b"" for one in threads.tolist()]
+
+
 def test_an_event_with_too_many_samples_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ptttool.perfdata.tracepoints.samples.MAX_SAMPLES", 3)
     samples = [Sample(ENTRY, time, entry(4, b"a")) for time in range(9)] + [Sample(SETUP, 5, setup(1, 1))]
@@ -207,6 +217,14 @@ def test_an_event_that_is_described_twice_is_an_error(tmp_path: Path) -> None:
 def test_a_format_without_name_or_number_is_an_error(text: bytes) -> None:
     with pytest.raises(ValueError):
         parse_tracing_data(memoryview(tracing_data(EVENTS, {SETUP: text})))
+
+
+@pytest.mark.parametrize("piece", ["a", "a[", "a ", "1"])
+def test_long_declarations_do_not_take_the_square_of_their_length(piece: str) -> None:
+    line = f"\tfield:{piece * (4000 // len(piece))}\n"
+    assert parse_format("x", "name: y\nID: 1\n" + 500 * line).fields == ()
+    with pytest.raises(ValueError, match="characters"):
+        parse_format("x", f"\tfield:{piece * 10**6};")
 
 
 def test_fields_of_odd_sizes_are_bytes() -> None:

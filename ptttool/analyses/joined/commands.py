@@ -229,8 +229,11 @@ def _describe(commands: Array, setups: Array, samples: Samples) -> None:
     cpus, starts = np.unique(issues["on_cpu"], return_index=True)
     ends = np.append(starts[1:], len(issues))
     after = np.full(len(setups), -1, dtype=np.int64)
-    for cpu, start, end in zip(cpus.tolist(), starts.tolist(), ends.tolist(), strict=True):
-        mine = np.flatnonzero(is_io & (setups["on_cpu"] == cpu))
+    own = np.flatnonzero(is_io)
+    own = own[np.argsort(setups["on_cpu"][own], kind="stable")]
+    firsts, lasts = (np.searchsorted(setups["on_cpu"][own], cpus, side=side) for side in ("left", "right"))
+    for first, last, start, end in zip(firsts.tolist(), lasts.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        mine = own[first:last]
         at = np.searchsorted(issues["at"][start:end], setups["at"][mine]) + start
         after[mine] = np.where(at < end, at, -1)
     # The size of a block is that with which first block and number agree with the sectors of most such requests of a namespace.

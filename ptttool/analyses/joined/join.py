@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.budget import MAX_LISTED
+from ptttool.analyses.budget import MAX_CONTROLLERS, MAX_LISTED
 from ptttool.analyses.joined.clock import Bounds, Clock, clock_of
 from ptttool.analyses.joined.commands import COMPLETE, ISSUE, SETUP, TAKEN, WANTED, KernelCommands, interrupts_of, kernel_commands
 from ptttool.analyses.joined.document import ClockBand, KernelSide, QueueJoin
@@ -213,6 +213,8 @@ def _refusals(samples: Samples, kernel: KernelCommands, link: Link) -> Iterator[
     elif kernel.repeated:
         message = f"{kernel.repeated:,} identifiers of commands come again before the command ended, so samples are missing"
         yield refusal("kernel-samples-missing", message, repeated=kernel.repeated)
+    elif (controllers := len(np.unique(kernel.rows["controller"]))) > MAX_CONTROLLERS:
+        yield refusal(CODE, f"there are more than {MAX_CONTROLLERS} controllers", controllers=controllers, limit=MAX_CONTROLLERS)
     elif not link.queues:
         yield refusal("no-queues", "no queue of a drive was told from others on the link")
 

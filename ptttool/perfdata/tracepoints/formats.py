@@ -7,6 +7,7 @@ perf copies the kernel's own descriptions (``events/*/*/format`` of tracefs) int
 from __future__ import annotations
 
 import re
+import string
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from ptttool.perfdata.features import Cursor
 
 MAGIC = b"\x17\x08\x44tracing"
 _FIELD = re.compile(
-    r"^\s*field:(?P<type>[^;]*?)(?P<name>[A-Za-z_]\w*)(?:\[(?P<count>[^\];]*)\])?;"
+    r"^\s*field:(?P<declared>[^;]*);"
     r"\s*offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>[01]);)?\s*$"
 )
+_LETTERS = f"{string.ascii_letters}{string.digits}_"
 _NAME = re.compile(r"^name:\s*(?P<name>[\w.-]+)\s*$")
 _ID = re.compile(r"^ID:\s*(?P<id>\d{1,9})\s*$")
 # Texts that lie behind the fields; the field says where: 16 bits of offset, 16 bits of size.
@@ -127,13 +129,15 @@ def parse_format(system: str, text: str) -> Format:
     for line in text.splitlines():
         if line.startswith("print fmt:"):
             break
+        if len(line) > MAX_FIELD_BYTES:
+            raise ValueError(f"a line of a description of a tracepoint has {len(line)} characters")
         if found := _NAME.match(line):
             name = found["name"]
         elif found := _ID.match(line):
             number = int(found["id"])
         elif found := _FIELD.match(line):
             field = _field(found)
-            if not field.name.startswith("common_") and field.name not in _OWN and field.size:
+            if field.name and not field.name.startswith("common_") and field.name not in _OWN and field.size:
                 fields[field.name] = field
             if len(fields) > MAX_FIELDS:
                 raise OverBudgetError(f"has more than {MAX_FIELDS} fields", MAX_FIELDS)
@@ -150,15 +154,18 @@ _OWN = frozenset(("at", "on_cpu", "by_pid", "by_tid"))
 
 
 def _field(found: re.Match[str]) -> Field:
-    offset, size, kind = int(found["offset"]), int(found["size"]), found["type"]
+    offset, size = int(found["offset"]), int(found["size"])
+    # Type, name, and [count], without an expression whose time grows with the square of a hostile text.
+    declared, is_array = found["declared"], found["declared"].endswith("]")
+    if is_array:
+        declared = declared[:-1].rpartition("[")[0]
+    kind = declared.rstrip(_LETTERS)
+    name = declared[len(kind) :].lstrip(string.digits)
     if offset + size > MAX_FIELD_BYTES:
-        raise ValueError(f"the field {found['name']} is said to lie at byte {offset} and to have {size} bytes")
+        raise ValueError(f"the field {name} is said to lie at byte {offset} and to have {size} bytes")
     is_elsewhere = kind.startswith(("__data_loc", "__rel_loc")) and size == 4
-    is_array = found["count"] is not None
     is_text = is_array and size > 0 and re.search(r"\bchar\b", kind) is not None and "unsigned" not in kind
-    return Field(
-        found["name"], offset, size, found["signed"] == "1", is_text and not is_elsewhere, is_elsewhere, "__rel_loc" in kind, is_array
-    )
+    return Field(name, offset, size, found["signed"] == "1", is_text and not is_elsewhere, is_elsewhere, "__rel_loc" in kind, is_array)
 
 
 def parse_tracing_data(section: memoryview) -> dict[int, Format]:

@@ -53,8 +53,9 @@ class ThreadNames:
     def at(self, threads: npt.NDArray[np.int32], times: npt.NDArray[np.int64]) -> npt.NDArray[np.bytes_]:
         """Return the names of threads at times, shape (n,), dtype S16; empty where it is not known."""
         names = np.zeros(len(threads), dtype="S16")
-        for thread in np.unique(threads).tolist():
-            mine = threads == thread
+        order = np.argsort(threads, kind="stable")
+        each, starts = np.unique(threads[order], return_index=True)
+        for thread, mine in zip(each.tolist(), np.split(order, starts[1:]), strict=True) if len(order) else ():
             if thread == 0:
                 names[mine] = b"swapper"
             elif thread in self._times:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ptttool.analyses.budget import MAX_CONTROLLERS
 from ptttool.analyses.joined.commands import WANTED, kernel_commands
 from ptttool.analyses.joined.document import KernelSide
 from ptttool.analyses.joined.join import Link, join
@@ -369,3 +370,10 @@ def test_anchors_narrow_the_band_and_are_left_out_where_they_contradict(tmp_path
     assert 3.99 < narrow.tick_ns_low <= TICK_NS <= narrow.tick_ns_high < 4.01
     assert narrow.error_ns is not None and wide.error_ns is not None and narrow.error_ns < wide.error_ns
     assert (other.tick_ns_low, other.tick_ns_high) == (wide.tick_ns_low, wide.tick_ns_high)
+
+
+def test_of_too_many_controllers_none_is_tried(tmp_path: Path) -> None:
+    run = run_of(1, commands=6)
+    samples = [Sample(SETUP, BEGIN_NS + number, setup(1, 1, ctrl=number)) for number in range(MAX_CONTROLLERS + 1)]
+    side = join(write(tmp_path, samples), Link(run.entries())).side
+    assert (codes(side), side.commands) == (["over-budget"], 0)
