@@ -186,8 +186,10 @@ def test_the_rate_of_the_link_where_the_reads_can_have_had_it() -> None:
     sums = WaitSums()
     sums.sent, sums._requesters = Line(2, 100, 300, 6000, 15000, 50000), found_sums(burst(2))._requesters
     assert (waits_of(sums, 1.0, 8).rate_from, waits_of(sums, 1.0, 8).ticks_per_byte) == ("link", 1.0)
-    assert waits_of(sums, 4.0, 8).rate_from == "recording"  # bytes of the link would have taken longer than the reads
-    assert waits_of(sums, None, 8).rate_from == "recording"
+    # Bytes of the link would have taken longer than the reads, and these do not take longer with more bytes in front.
+    assert [(each.rate_from, each.idle) for each in (waits_of(sums, 4.0, 8), waits_of(sums, None, 8))] == [(None, None)] * 2
+    sums.sent = Line(2, 100, 300, 6000, 15500, 50000)
+    assert waits_of(sums, 4.0, 8).rate_from == waits_of(sums, None, 8).rate_from == "recording"
 
 
 def gaps_in_front(*, eight_dw: bool) -> Latency:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ptttool.machine.model import Machine, PciFunction
 
 # Class codes (PCI code and ID assignment): base class and sub-class, and base class.
+# Reads of a drive of which one may be of a length that no drive reads.
+_DAMAGED = 100
 _NVME_CLASS, _NETWORK_CLASS = 0x0108, 0x02
 
 
@@ -54,8 +56,8 @@ def _by_behaviour(trace: RequesterTrace) -> Device:
     ).any()
     if is_written_back and _are_rings(descriptors, records):
         return Device.NIC
-    if trace.sum("uneven"):
-        return Device.OTHER  # a drive reads sectors, entries, and lists of addresses
+    if trace.sum("uneven") * _DAMAGED > trace.sum("reads"):
+        return Device.OTHER  # a drive reads sectors, entries, and lists of addresses; a bit may be damaged
     if not (trace.visible.reads or trace.visible.writes):
         # Who reads 64 bytes at once, and never 16, fetches commands.
         is_answered = trace.sum("entry_completions") > 0 and not trace.sum("slot_completions")

@@ -434,7 +434,7 @@ class IoResult(Shown, Struct, frozen=True):
                 "the longest, as requests for events are; at most, if the time of all counts for those that ended."
             )
         if any(flight.is_whole and not flight.is_exact for flight in flights):
-            yield Note("The Time field has 11 bits: the mean latency is at least so long.")
+            yield Note("The Time field has 11 bits: latencies and phases are at least so long, and what long gaps hide is in no share.")
         if self.nvme.uncertain_bytes:
             yield Note(
                 f"{self.nvme.uncertain_bytes:,} bytes written to drives may be lists of addresses (PRP) of commands that read.",

@@ -282,7 +282,8 @@ def waits_of(sums: WaitSums, link_ticks: float | None, most: int) -> Waits:
     front = _fit(sums.front)
     if not line.n:
         return Waits(0, None, None, None, None, None, None, None, None, front, None, [], 0, ordering)
-    slope = None if line.slope is None else max(line.slope, 0.0)
+    # Where more bytes in front do not go with more time, they do not tell how long one takes.
+    slope = None if line.slope is None or line.slope <= 0 else line.slope
     explained = 0.0 if line.slope is not None and line.slope < 0 else line.explained
     # A link that would have taken longer than the reads did is another one, or the length of a tick is.
     rate, rate_from = (link_ticks, "link") if link_ticks is not None and link_ticks * line.x <= line.y else (slope, "recording")

@@ -78,13 +78,17 @@ def _on_waits(result: Latency) -> Iterator[Advice]:
         "idle_percent": round(100 * slowest.idle / slowest.mean, 1),
     }
     if slowest.behind >= _MOST * slowest.mean and (waits.explained or 0.0) >= _EXPLAINED:
+        cause = (
+            "So it is the outbound direction that they wait for, more than memory"
+            if waits.rate_from == "link"
+            else "So it is the rate of completions that they wait for: that of the outbound direction, or of what hands them to it"
+        )
         yield Advice(
             Severity.INFO,
             "waits-behind",
             "latency",
-            f"The slowest reads wait for completions that leave in front of theirs: {sentence}. So it is the outbound direction that they "
-            "wait for, more than memory: look at its share of the link, at larger payloads (MPS), at fewer reads at a time, and at the "
-            "priority of completions (qos_tx_cpl).",
+            f"The slowest reads wait for completions that leave in front of theirs: {sentence}. {cause}: look at its share of the link, at "
+            "larger payloads (MPS), at fewer reads at a time, and at the priority of completions (qos_tx_cpl).",
             "ptttool analyze latency,bandwidth FILE",
             {**evidence, "explained": round(waits.explained or 0.0, 3)},
         )

@@ -6,6 +6,7 @@ import itertools
 import pickle
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -193,6 +194,16 @@ def test_a_driver_of_another_kind_forbids_to_count_packets(driver: str | None, i
     analysis.update(batch_of(mixed(source, [nic.run([(True, 1500, False)] * 50)])))
     (found,) = analysis.result(AnalysisContext("-", Contents(Mode.FILE), Machine(origin="test", functions=functions))).nic.controllers
     assert (found.is_understood, found.rx_packets) == (is_understood, 50 if is_understood else None)
+
+
+def test_a_drive_is_one_although_a_read_is_damaged() -> None:
+    source = random.Random(5)
+    drive = Drive(source, Memory(source), 0x100)
+    tlps = mixed(source, [drive.run([drive.command(is_read=False, size=8192) for _ in range(60)], 1)])
+    number = next(at for at, tlp in enumerate(tlps) if tlp.kind == "MRd" and tlp.size == 512)
+    tlps[number] = replace(tlps[number], size=508)
+    (found,) = result_of(tlps).nvme.drives
+    assert (found.commands, drive.truth.commands) == (60, 60)
 
 
 @pytest.mark.slow

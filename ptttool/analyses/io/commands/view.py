@@ -23,16 +23,17 @@ _TITLES: Final = {
 
 
 def where_time_goes(phases: Phases, time: TimeFacts) -> Iterator[Note]:
-    """Yield one sentence: which phase takes most of the mean time of a command."""
+    """Yield one sentence: which phase takes most of the time, by the means."""
     longest = phases.longest
     if longest is None or longest[1].share is None:
         return
     name, times = longest
     share = 100 * (times.share or 0)
-    least = "at least " if times.is_least and name != "fetch_to_completion" else ""
+    # The mean from fetch to completion entry does not depend on which completion is whose.
+    least = "at least " if time.is_at_least or (times.is_least and name != "fetch_to_completion") else ""
     yield Note(
-        f"Most of the time of a command goes by from {_TITLES[name].replace('→', 'to')}: {share:.1f} % of the phases that were "
-        f"seen, {least}{time.scaled(times.mean):,.0f} {time.unit.value} in the mean. Meanwhile {WHOSE[name]}."
+        f"Of the phases that were seen, {_TITLES[name].replace('→', 'to')} takes most of the time: {share:.1f} %, "
+        f"{least}{time.scaled(times.mean):,.0f} {time.unit.value} in the mean of {times.n:,}. Meanwhile {WHOSE[name]}."
     )
 
 
