@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ptttool
+from ptttool.analyses.io.commands import rings
 from ptttool.analyses.io.commands.entries import CommandEntries
 from ptttool.analyses.io.commands.follow import Entries
 from ptttool.pipeline.analyzing.ask import Ask, run
@@ -40,3 +41,13 @@ def test_queues_by_the_doorbells_that_the_drive_reads(tmp_path: Path) -> None:
     """Only inbound TLPs were traced: fio's 4000 reads were all of queue 1, as the interrupts of the kernel are."""
     (found,) = entries("workloads/w-randread-8dw", tmp_path).values()
     assert (found.queue, len(found.fetched), len(found.ended), len(found.doorbells)) == (1, 4000, 4000, 0)
+
+
+def test_pages_beyond_the_limit_are_let_go_the_largest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rings, "MAX_IO_PAGES", 8)
+    ring, keys = rings.Ring(64), rings.key_of(np.full(80, 0x100), np.arange(80) * 4096)
+    for part in np.split(np.random.default_rng(1).permutation(keys), 20):
+        ring.walk(part, np.zeros(4, dtype=np.int64), np.ones(4, dtype=np.int64))
+        ring.cut()
+        assert len(ring._walked) <= 10
+    assert ring.pages(np.empty(0, dtype=np.int64)).keys.tolist() == keys[:8].tolist()

@@ -30,6 +30,8 @@ UNSURE: Final = -2
 _LOW_QUEUES: Final = 16
 # One access in so many may be out of order in a ring, as in Rings.
 _TOLERATED = 2
+# Times the limit: keys that are held until the largest ones are left out, of which none would be taken.
+_SPARE = 1.25
 # Fetches for each read of a doorbell in memory, at most, where they are there.
 _SHADOWED = 4
 
@@ -139,6 +141,11 @@ class Ring:
         votes = self._votes[0 if is_shadow else 1]
         votes.add(keys[mask] | queues[mask], np.ones(int(mask.sum()), dtype=np.int64))
 
+    def cut(self) -> None:
+        """Hold no more than the pages that are looked at need."""
+        for table in (self._walked, *self._votes):
+            _cut(table)
+
     def pages(self, shadowed: Array) -> Pages:
         """Return the pages of rings; `shadowed`: requesters whose doorbells are also in memory."""
         keys, slots, accesses, exact, steps, jumps = self._walked.rows()
@@ -161,6 +168,13 @@ class Ring:
             has = mask & (best[at] & ~_QUEUES == keys)
             queues[has], conflicts[has] = best[at][has] & _QUEUES, (total - most)[at][has]
         return Pages(keys, _filled(keys, queues), slots, conflicts)
+
+
+def _cut(table: SumTable) -> None:
+    """Leave the largest keys out where there are more than so many times the limit of pages."""
+    keys = table.rows()[0]
+    if len(keys) > _SPARE * MAX_IO_PAGES:
+        table.keep(np.arange(len(keys)) < MAX_IO_PAGES)
 
 
 def _rings(keys: Array, accesses: Array, exact: Array, steps: Array, jumps: Array) -> Array:
@@ -275,6 +289,11 @@ class Doorbells:
             mask |= (first < pages) & (pages <= last)
         return mask
 
+    def cut(self) -> None:
+        """Hold no more than that many places."""
+        for table in (self._followed, self._written):
+            _cut(table)
+
     def counts(self) -> dict[tuple[int, int], list[int]]:
         """Return by requester and queue how often its tail and its head doorbell were written."""
         owners, sums = self.owners(), dict[tuple[int, int], list[int]]()
@@ -353,6 +372,10 @@ class Rings:
         steps = block.steps
         self._vote(block, steps)
         self._see_small(block, steps)
+        for each in (self.submissions, self.completions, self.doorbells):
+            each.cut()
+        for table in (self._small, self.answers):
+            _cut(table)
         return block
 
     def _see_doorbells(self, block: Block, is_fetch: Array) -> None:
