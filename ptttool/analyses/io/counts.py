@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -41,8 +42,8 @@ for _kind, _role in (
     _ROLES[KINDS.index(_kind)] = _role
 # Odd, and nobody's to know, since keys of a hostile recording would meet in one place of a table otherwise.
 _SEED: Final = int.from_bytes(os.urandom(8)) | 1
-# Times the limit: keys that are held until some are left out.
-_SPARE: Final = 1.25
+SPARE: Final = 1.25
+"""Times the limit: keys that are held until the largest ones are left out."""
 
 
 class Counts:
@@ -62,21 +63,18 @@ class Counts:
 
     def add(self, batch: Batch, at: Array | None) -> None:
         """Add the rows of a batch; `at`: their ticks since the start of the part, where they are known."""
-        requesters = batch.values("requester")
-        if batch.values("kind").array is None or requesters.array is None:
+        columns = columns_of(batch, _TYPES, at)
+        if not columns:
             return
-        columns: list[Any] = [column_of(batch, name, dtype) for name, dtype in _TYPES.items()]
-        columns.insert(1, np.empty(0, dtype=np.uint8) if requesters.valid is None else requesters.valid.astype(np.uint8))
-        columns.append(np.empty(0, dtype=np.int64) if at is None else np.ascontiguousarray(at, dtype=np.int64))
         self._loop.add(*(memoryview(column) for column in (_ROLES, *columns)))
-        self._cut(_SPARE)
+        self._cut(SPARE)
 
     def merge(self, later: Counts, ticks: int) -> None:
         """Add the part behind, whose ticks begin so many later."""
         self._loop.join(later._loop, ticks)
         for name, count in later.left_out.items():
             self.left_out[name] += count
-        self._cut(_SPARE)
+        self._cut(SPARE)
 
     def close(self) -> dict[str, Array]:
         """Return the tables of a whole recording: structured arrays with the columns of the loop, by ascending keys."""
@@ -123,7 +121,32 @@ def _sorted(rows: Array) -> Array:
     return rows[rows[:, 0].argsort()]
 
 
-def column_of(batch: Batch, name: str, dtype: type[np.generic]) -> Array:
+def columns_of(batch: Batch, types: Mapping[str, type[np.generic]], at: Array | None) -> list[Any]:
+    """Return what a loop looks at, or nothing where the batch has no kinds or no requesters.
+
+    Parameters
+    ----------
+    batch : Batch
+        The rows.
+    types : Mapping of str to type
+        Its columns by name, of which the kind is the first.
+    at : ndarray of int64 or None
+        Ticks of the rows, where they are known.
+
+    Returns
+    -------
+    list of ndarray
+        The kinds; which rows have a requester, as uint8, empty for all; the other columns; the ticks, empty where they are not known.
+    """
+    requesters = batch.values("requester")
+    if batch.values("kind").array is None or requesters.array is None:
+        return []
+    kinds, *others = (_column(batch, name, dtype) for name, dtype in types.items())
+    valid = np.empty(0, dtype=np.uint8) if requesters.valid is None else requesters.valid.astype(np.uint8)
+    return [kinds, valid, *others, np.empty(0, dtype=np.int64) if at is None else np.ascontiguousarray(at, dtype=np.int64)]
+
+
+def _column(batch: Batch, name: str, dtype: type[np.generic]) -> Array:
     """Return one number for each row; any one where a row has none."""
     array: Any = batch.values(name).array
     if array is None:

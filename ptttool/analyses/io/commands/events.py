@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ptttool.analyses.io.counts import column_of
+from ptttool.analyses.io.counts import columns_of
 from ptttool.analyses.time.ticks import Seam, Ticks
 from ptttool.kernel import events as ev
 from ptttool.table.batch import Batch
@@ -128,12 +128,9 @@ def _later(rows: Array, ticks: int) -> Array:
 
 def _events(batch: Batch, ticks: Ticks) -> tuple[Array, Array]:
     """Return the events of rows, and the segments of the first and of the last one: none if there are no events."""
-    requesters = batch.values("requester")
-    if not batch.size or batch.values("kind").array is None or requesters.array is None:
+    columns = columns_of(batch, _TYPES, ticks.at)
+    if not columns or not batch.size:
         return _NOTHING
-    columns: list[Any] = [column_of(batch, name, dtype) for name, dtype in _TYPES.items()]
-    columns.insert(1, np.empty(0, dtype=np.uint8) if requesters.valid is None else requesters.valid.astype(np.uint8))
-    columns.append(np.empty(0, dtype=np.int64) if ticks.at is None else np.ascontiguousarray(ticks.at))
     columns.append(np.atleast_1d(np.asarray(ticks.segments(np.arange(batch.size) if len(ticks.breaks) else None), dtype=np.int64)))
     # Of a row at most an event, with a break in front of it.
     rows, segments = np.empty((2 * batch.size, 4), dtype=np.int64), np.zeros(2, dtype=np.int64)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ptttool.analyses.budget import MAX_IO_PAGES
 from ptttool.analyses.io.commands.events import requester_of, size_of, what_of
+from ptttool.analyses.io.counts import SPARE
 from ptttool.analyses.regions import Region, RegionKind
 from ptttool.analyses.sums import SumTable, order_of
 from ptttool.kernel import events as ev
@@ -30,8 +31,6 @@ UNSURE: Final = -2
 _LOW_QUEUES: Final = 16
 # One access in so many may be out of order in a ring, as in Rings.
 _TOLERATED = 2
-# Times the limit: keys that are held until the largest ones are left out, of which none would be taken.
-_SPARE = 1.25
 # Fetches for each read of a doorbell in memory, at most, where they are there.
 _SHADOWED = 4
 
@@ -173,7 +172,7 @@ class Ring:
 def _cut(table: SumTable) -> None:
     """Leave the largest keys out where there are more than so many times the limit of pages."""
     keys = table.rows()[0]
-    if len(keys) > _SPARE * MAX_IO_PAGES:
+    if len(keys) > SPARE * MAX_IO_PAGES:
         table.keep(np.arange(len(keys)) < MAX_IO_PAGES)
 
 
