@@ -90,10 +90,10 @@ class Windows:
 
     def failed(self, number: int, reason: str) -> None:
         """Take a window as failed, and remove what there is of it."""
-        _remove_window(self.path.with_name(self._runs[number].file), self._plan.output)
-        self._runs[number] = replace(self._runs[number], state=RunState.FAILED, reason=reason)
-        if self._sought.window is None:
-            del self._runs[number]
+        run = self._runs[number]
+        self.drop(number)
+        if self._sought.window is not None:
+            self._runs[number] = replace(run, state=RunState.FAILED, reason=reason)
 
     def drop(self, number: int) -> None:
         """Remove a window."""
